@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 CODE := libs services gateway cli local evals bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup
+.PHONY: help setup proto proto-check
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,3 +19,17 @@ $(STAMP): requirements.txt requirements-setup.txt pyproject.toml
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
+
+PROTOC := $(BIN)/python -m grpc_tools.protoc -Iproto
+PROTOS := $(shell find proto -name '*.proto' | sort)
+
+proto: $(STAMP) ## regenerate gen/ from proto/
+	rm -rf gen/sluice && mkdir -p gen
+	PATH=$(abspath $(BIN)):$$PATH $(PROTOC) --python_out=gen --grpc_python_out=gen --mypy_out=gen --mypy_grpc_out=gen $(PROTOS)
+
+proto-check: $(STAMP) ## lint the contracts, refuse breaking changes and drift of gen/
+	$(BIN)/buf lint
+	$(BIN)/buf breaking --against proto/baseline.binpb
+	rm -rf build/gen && mkdir -p build/gen
+	PATH=$(abspath $(BIN)):$$PATH $(PROTOC) --python_out=build/gen --grpc_python_out=build/gen --mypy_out=build/gen --mypy_grpc_out=build/gen $(PROTOS)
+	diff -r -x __pycache__ build/gen/sluice gen/sluice

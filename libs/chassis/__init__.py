@@ -1,0 +1,1 @@
+"""How a process runs: settings, identity, deadlines, errors, channels, serving, telemetry."""

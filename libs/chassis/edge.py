@@ -1,0 +1,94 @@
+"""What stands before every RPC of a server: identity, deadline, and errors made into statuses."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+
+from chassis import deadlines, errors, identity, status
+from chassis.deadlines import Deadline
+
+Verify = Callable[[str], Awaitable[identity.Caller]]
+Behaviour = Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]
+Handler = grpc.RpcMethodHandler[Any, Any]
+
+# Health checks and reflection come from the platform and carry no token.
+OPEN_SERVICES = ("/grpc.health.v1.Health/", "/grpc.reflection.v1alpha.ServerReflection/")
+
+log = structlog.get_logger()
+
+
+class Edge(grpc.aio.ServerInterceptor):
+    """Wraps each handler. `limit` caps, in seconds, what callers may ask for."""
+
+    def __init__(self, verify: Verify, limit: float) -> None:
+        self._verify = verify
+        self._limit = limit
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        handler = await continuation(handler_call_details)
+        name = handler_call_details.method
+        if handler is None or name.startswith(OPEN_SERVICES):
+            return handler
+        if handler.unary_unary:
+            return grpc.unary_unary_rpc_method_handler(
+                self._guarded(name, handler.unary_unary),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        if handler.stream_unary:
+            return grpc.stream_unary_rpc_method_handler(
+                self._guarded(name, handler.stream_unary),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        raise TypeError(f"{name}: response streams need a guard of their own")
+
+    def _guarded(self, name: str, behaviour: Any) -> Any:  # noqa: ANN401 - gRPC's own types say Any
+        async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
+            try:
+                return await self._admitted(behaviour, request, context)
+            except errors.SluiceError as error:
+                failure = error
+            except Exception:  # the edge of the process: nothing may leave as UNKNOWN
+                log.exception("rpc_failed", method=name)
+                failure = errors.Internal("internal error; the log has the details")
+            log.info("rpc_refused", method=name, reason=failure.reason)
+            await context.abort_with_status(status.encode(failure))
+            return None
+
+        return guarded
+
+    async def _admitted(
+        self, behaviour: Behaviour, request: object, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> Any:  # noqa: ANN401 - whatever the behaviour returns
+        deadline = self._deadline(context)
+        identity.enter(await self._verify(bearer_token(context)))
+        deadlines.enter(deadline)
+        try:
+            async with asyncio.timeout(max(deadline.remaining(), 0)) as limit:
+                return await behaviour(request, context)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise errors.DeadlineExceeded("the time for this request is over") from error
+
+    def _deadline(self, context: grpc.aio.ServicerContext[Any, Any]) -> Deadline:
+        asked = context.time_remaining()  # None without a deadline
+        return Deadline.after(self._limit if asked is None else min(asked, self._limit))
+
+
+def bearer_token(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """The bearer token of a call. Raises Unauthenticated when there is none."""
+    for key, value in context.invocation_metadata() or ():
+        if key == "authorization" and isinstance(value, str):
+            scheme, _, token = value.partition(" ")
+            if scheme.lower() == "bearer" and token:
+                return token
+    raise errors.Unauthenticated("no bearer token in the authorization metadata")

@@ -1,0 +1,134 @@
+"""The life of a process: bind, become ready, serve, drain on SIGTERM, end with 0."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import structlog
+import uvloop
+from grpc_health.v1 import health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from opentelemetry.instrumentation.grpc import aio_server_interceptor
+
+from chassis import channels, logs, tracing
+from chassis.edge import Edge, Verify
+from chassis.health import Dependency, Health
+from chassis.settings import ProcessSettings
+
+EXIT_CANNOT_LISTEN = 3
+
+Close = Callable[[], Awaitable[object]]
+Alongside = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+
+_SERVER_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.so_reuseport", 0),  # else a second server silently shares the port
+    ("grpc.max_receive_message_length", channels.MESSAGE_BYTES),
+    ("grpc.max_send_message_length", channels.MESSAGE_BYTES),
+    # Clients look for new replicas only when a connection ends; the grace outlasts any answer.
+    ("grpc.max_connection_age_ms", 120_000),
+    ("grpc.max_connection_age_grace_ms", 660_000),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+]
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One gRPC service of the process: its full name and how to add it to a server."""
+
+    name: str
+    add: Callable[[grpc.aio.Server], None]
+
+
+async def serve(  # noqa: PLR0913 - one argument a part of the process
+    port: int,
+    settings: ProcessSettings,
+    *,
+    services: Sequence[Service],
+    verify: Verify,
+    limit: float,
+    dependencies: Sequence[Dependency] = (),
+    alongside: Sequence[Alongside] = (),
+    close: Sequence[Close] = (),
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    `limit` caps every call's time in seconds. `alongside` run next to the server and end soon
+    after their event is set. `close` is called in order once no call is left.
+    """
+    stop = _stop_event()
+    health = Health(dependencies)
+    server = _server(services, health, Edge(verify, limit))
+    _listen(server, settings.host, port)
+    await health.begin()
+    await server.start()
+    log.info("listening", port=port)
+    tasks = [asyncio.create_task(_until_stopped(part, stop)) for part in (health.watch, *alongside)]
+    await stop.wait()
+    log.info("draining")
+    await health.drain()
+    await server.stop(settings.grace_seconds)
+    failed = await asyncio.gather(*tasks, return_exceptions=True)
+    for release in close:
+        await release()
+    log.info("stopped")
+    _raise_first(failed)
+
+
+def run(
+    process: str, settings: ProcessSettings, main: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    """Set up logs and tracing, run `main` on one event loop, flush what is left to export."""
+    logs.start(process, settings.log_level)
+    provider = tracing.start(process, settings.otlp_endpoint)
+    try:
+        uvloop.run(main())
+    finally:
+        tracing.stop(provider)
+
+
+def _stop_event() -> asyncio.Event:
+    stop = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    return stop
+
+
+def _server(services: Sequence[Service], health: Health, edge: Edge) -> grpc.aio.Server:
+    traced = aio_server_interceptor()  # type: ignore[no-untyped-call] # published without types
+    server = grpc.aio.server(interceptors=[traced, edge], options=_SERVER_OPTIONS)
+    for service in services:
+        service.add(server)
+    health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)
+    names = [service.name for service in services]
+    reflection.enable_server_reflection(
+        [*names, "grpc.health.v1.Health", reflection.SERVICE_NAME], server
+    )
+    return server
+
+
+def _listen(server: grpc.aio.Server, host: str, port: int) -> None:
+    try:
+        server.add_insecure_port(f"{host}:{port}")
+    except RuntimeError:
+        # gRPC's own text speaks of address families; what helps is the port.
+        log.error("cannot_listen", host=host, port=port, mend="free the port or set another one")  # noqa: TRY400
+        raise SystemExit(EXIT_CANNOT_LISTEN) from None
+
+
+async def _until_stopped(part: Alongside, stop: asyncio.Event) -> None:
+    try:
+        await part(stop)
+    finally:
+        stop.set()
+
+
+def _raise_first(results: Sequence[object]) -> None:
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result

@@ -1,0 +1,1 @@
+"""How a model is called: one attempt inside its reservation, failures classified."""

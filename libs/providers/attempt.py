@@ -1,0 +1,80 @@
+"""One physical call: reserved in the shared bucket, bounded in time, its failures made ours."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+
+from openai import AsyncOpenAI
+
+from capacity import Reservation, SharedBucket, Workload
+from chassis import deadlines
+from chassis.deadlines import Deadline
+from chassis.errors import DeadlineExceeded, SluiceError
+from providers import failures
+
+# Batch work that was started without a deadline still does not wait for ever.
+BATCH_WAIT = 600.0
+
+
+def connect(base_url: str, api_key: str, attempt_timeout: float) -> AsyncOpenAI:
+    """A client that never repeats a call and takes nothing from the environment."""
+    # Local endpoints need no key, but the client insists on one.
+    client = AsyncOpenAI(
+        base_url=base_url, api_key=api_key or "unused", max_retries=0, timeout=attempt_timeout
+    )
+    client.organization = client.project = None
+    return client
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How the calls of one pool are made; `timeout` is in seconds and for a single one."""
+
+    pool: str
+    bucket: SharedBucket
+    timeout: float
+
+    @asynccontextmanager
+    async def one(self, tokens: int, workload: Workload) -> AsyncIterator[Reservation]:
+        """Holds a reservation of `tokens` for the body, which makes one call.
+
+        Interactive work is refused at once where the pool is short, batch work waits within the
+        request's deadline. Raises what `capacity` refuses with, DeadlineExceeded, and for the
+        call's own failures one of `failures`.
+        """
+        async with self._reserved(tokens, workload) as reservation:
+            try:
+                async with self._bounded():
+                    yield reservation
+            except failures.RAISED as error:
+                if failures.never_connected(error):
+                    reservation.not_begun()
+                raise failures.classify(error, self.pool) from error
+
+    def _reserved(
+        self, tokens: int, workload: Workload
+    ) -> AbstractAsyncContextManager[Reservation]:
+        if workload is Workload.INTERACTIVE:
+            return self.bucket.reserve(tokens, workload)
+        return self.bucket.acquire(tokens, workload, deadlines.within(BATCH_WAIT).at)
+
+    @asynccontextmanager
+    async def _bounded(self) -> AsyncIterator[None]:
+        request, own = deadlines.current(), Deadline.after(self.timeout)
+        limit = deadlines.within(self.timeout).remaining()
+        if limit <= 0:
+            raise DeadlineExceeded("the time for this request is over")
+        try:
+            async with asyncio.timeout(limit) as clock:
+                yield
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            raise _timed_out(request, own) from error
+
+
+def _timed_out(request: Deadline | None, own: Deadline) -> SluiceError:
+    if request is not None and request.at <= own.at:
+        return DeadlineExceeded("the time for this request is over")
+    return failures.AttemptTimeout("the model provider did not answer in time")

@@ -1,0 +1,118 @@
+"""Texts to vectors, by any endpoint that speaks OpenAI's embeddings protocol."""
+
+import math
+from collections.abc import Sequence
+
+import structlog
+from openai import AsyncOpenAI
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from capacity import SharedBucket, Workload
+from chassis.errors import ContractMismatch
+from providers.attempt import Attempts, connect
+from providers.failures import InvalidReply
+from providers.reach import reach
+
+log = structlog.get_logger()
+
+
+class _Vector(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    index: int
+    embedding: list[float]
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    total_tokens: int | None = None
+
+
+class _Reply(BaseModel):
+    data: list[_Vector]
+    usage: _Usage | None = None
+
+
+class EmbeddingClient:
+    """One model at one endpoint; its calls draw on `bucket`."""
+
+    def __init__(  # noqa: PLR0913 - what one model at one endpoint is
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        model: str,
+        dimensions: int,
+        bucket: SharedBucket,
+        attempt_timeout: float,
+    ) -> None:
+        self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
+        self._base_url = base_url
+        self._model = model
+        self._dimensions = dimensions
+        self._attempts = Attempts("embeddings", bucket, attempt_timeout)
+
+    async def embed(
+        self, inputs: Sequence[str], tokens: Sequence[int], workload: Workload
+    ) -> list[list[float]]:
+        """The inputs' vectors, in the order of the inputs, by one call and one reservation.
+
+        `tokens` counts each input. Every vector has the model's dimension and is finite and not
+        zero. Raises what `Attempts.one` raises, InvalidReply for a reply that is short, doubled
+        or unreadable, and ContractMismatch (EMBEDDING_DIMENSIONS) for another model's vectors.
+        """
+        if not inputs:
+            return []
+        async with self._attempts.one(sum(tokens), workload) as reservation:
+            raw = await self._client.embeddings.with_raw_response.create(
+                input=list(inputs), model=self._model, encoding_format="float"
+            )
+            # The client's own parser checks no types, so the bytes are read here.
+            reply = _parse(raw.content)
+            used = _tokens(reply.usage)
+            if used is not None:
+                reservation.report(used)
+        return self._ordered(reply.data, len(inputs))
+
+    async def reachable(self) -> None:
+        """Spends nothing. Raises ProviderUnavailable when the endpoint takes no connection."""
+        await reach(self._base_url)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _ordered(self, vectors: Sequence[_Vector], wanted: int) -> list[list[float]]:
+        found = {vector.index: vector.embedding for vector in vectors}
+        if len(vectors) != wanted or found.keys() != set(range(wanted)):
+            raise InvalidReply(f"{len(vectors)} vectors do not match the {wanted} texts sent")
+        ordered = [found[index] for index in range(wanted)]
+        for vector in ordered:
+            self._check(vector)
+        return ordered
+
+    def _check(self, vector: Sequence[float]) -> None:
+        if len(vector) != self._dimensions:
+            raise ContractMismatch(
+                f"the embedding model gives {len(vector)} dimensions where the profile has"
+                f" {self._dimensions}",
+                reason="EMBEDDING_DIMENSIONS",
+            )
+        # Huge numbers overflow to infinity, which no index can normalise either.
+        norm = math.hypot(*vector)
+        if not (math.isfinite(norm) and norm > 0):
+            raise InvalidReply("the embedding model gave a vector without a direction")
+
+
+def _parse(body: bytes) -> _Reply:
+    try:
+        return _Reply.model_validate_json(body)
+    except ValidationError as error:
+        log.warning("embedding_reply_invalid", problems=error.error_count())
+        raise InvalidReply("the embedding reply cannot be read") from error
+
+
+def _tokens(usage: _Usage | None) -> int | None:
+    if usage is None:
+        return None
+    used = usage.prompt_tokens if usage.total_tokens is None else usage.total_tokens
+    return used if used is not None and used >= 0 else None

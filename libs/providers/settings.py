@@ -1,0 +1,187 @@
+"""Settings of the two pools, for the processes that call a provider to inherit from."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from capacity import InvalidLimit, Limits
+from chassis.settings import PREFIX
+
+HTTP = r"^https?://[^\s/]+"
+
+
+class CapacitySettings(BaseSettings):
+    """Where the shared allowance is kept, and how it is divided."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
+
+    redis_url: str = Field(
+        "redis://127.0.0.1:6379/0",
+        description="Redis that holds the provider's allowance for all processes",
+        examples=["redis://redis:6379/0"],
+    )
+    interactive_reserve: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="share of each allowance that batch work cannot take",
+        examples=["0.2"],
+    )
+
+
+class EmbeddingSettings(CapacitySettings):
+    """The embedding model and what its provider allows."""
+
+    embedding_base_url: str = Field(
+        "http://127.0.0.1:8090/v1",
+        pattern=HTTP,
+        description="OpenAI-compatible endpoint for embeddings",
+        examples=["http://127.0.0.1:8090/v1"],
+    )
+    embedding_api_key: SecretStr = Field(
+        SecretStr(""),
+        description="key of the embeddings endpoint; local ones need none",
+        examples=["sk-..."],
+    )
+    embedding_model: str = Field(
+        "",
+        description="model name for the endpoint where it is not the embedding profile's",
+        examples=["my-embedding-deployment"],
+    )
+    embedding_attempt_seconds: float = Field(
+        30, gt=0, le=600, description="longest that one embedding call may take", examples=["30"]
+    )
+    embedding_requests_per_minute: float = Field(
+        6_000, gt=0, description="embedding calls allowed in a minute", examples=["3000"]
+    )
+    embedding_tokens_per_minute: float = Field(
+        2_000_000, gt=0, description="embedding tokens allowed in a minute", examples=["1000000"]
+    )
+    embedding_in_flight: int = Field(
+        8, gt=0, description="embedding calls allowed at once", examples=["8"]
+    )
+    embedding_max_reservation: int = Field(
+        32_000, gt=0, description="most tokens that one embedding call asks for", examples=["32000"]
+    )
+
+    def embedding_limits(self) -> Limits:
+        """Raises InvalidLimit; never for settings that were loaded."""
+        return Limits(
+            requests_per_minute=self.embedding_requests_per_minute,
+            tokens_per_minute=self.embedding_tokens_per_minute,
+            in_flight=self.embedding_in_flight,
+            max_reservation=self.embedding_max_reservation,
+            interactive_reserve=self.interactive_reserve,
+        )
+
+    @model_validator(mode="after")
+    def _embedding_limits_hold(self) -> "EmbeddingSettings":
+        _check(self.embedding_limits, "EMBEDDING")
+        return self
+
+
+class AnswerSettings(CapacitySettings):
+    """How answers are made, and what the provider of the model allows."""
+
+    answer_mode: Literal["extractive", "generated"] = Field(
+        "extractive",
+        description="extractive quotes the sources, generated asks a model",
+        examples=["generated"],
+    )
+    answer_base_url: str = Field(
+        "",
+        pattern=f"{HTTP}|^$",
+        description="OpenAI-compatible endpoint for answers",
+        examples=["https://api.openai.com/v1"],
+    )
+    answer_api_key: SecretStr = Field(
+        SecretStr(""),
+        description="key of the answers endpoint; local ones need none",
+        examples=["sk-..."],
+    )
+    answer_model: str = Field(
+        "", description="model or deployment that writes answers", examples=["gpt-4.1-mini"]
+    )
+    answer_structured_output: bool = Field(
+        False,
+        description="the endpoint can be held to a JSON schema; else the prompt asks for it",
+        examples=["true"],
+    )
+    answer_temperature: float | None = Field(
+        0, ge=0, le=2, description="temperature; none is sent when empty", examples=["0"]
+    )
+    answer_reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = Field(
+        None, description="effort of a reasoning model; not sent when empty", examples=["low"]
+    )
+    answer_output_tokens: int = Field(
+        1_000, gt=0, le=100_000, description="most tokens of one answer", examples=["1000"]
+    )
+    answer_attempt_seconds: float = Field(
+        120,
+        gt=0,
+        le=600,
+        description="longest that one call to the model may take",
+        examples=["120"],
+    )
+    answer_requests_per_minute: float = Field(
+        500, gt=0, description="calls to the model allowed in a minute", examples=["500"]
+    )
+    answer_tokens_per_minute: float = Field(
+        200_000,
+        gt=0,
+        description="tokens, read and written, allowed in a minute",
+        examples=["200000"],
+    )
+    answer_in_flight: int = Field(
+        16, gt=0, description="calls to the model allowed at once", examples=["16"]
+    )
+    answer_max_reservation: int = Field(
+        20_000,
+        gt=0,
+        description="most tokens that one call to the model asks for, read and written",
+        examples=["20000"],
+    )
+
+    @field_validator("answer_temperature", "answer_reasoning_effort", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: object) -> object:
+        return None if value == "" else value
+
+    def answer_limits(self) -> Limits:
+        """Raises InvalidLimit; never for settings that were loaded."""
+        return Limits(
+            requests_per_minute=self.answer_requests_per_minute,
+            tokens_per_minute=self.answer_tokens_per_minute,
+            in_flight=self.answer_in_flight,
+            max_reservation=self.answer_max_reservation,
+            interactive_reserve=self.interactive_reserve,
+        )
+
+    @model_validator(mode="after")
+    def _answer_limits_hold(self) -> "AnswerSettings":
+        _check(self.answer_limits, "ANSWER")
+        return self
+
+    @model_validator(mode="after")
+    def _generated_needs_a_model(self) -> "AnswerSettings":
+        if self.answer_mode != "generated":
+            return self
+        for name, example in (("base_url", "https://api.openai.com/v1"), ("model", "gpt-4.1-mini")):
+            if not getattr(self, f"answer_{name}"):
+                variable = f"{PREFIX}ANSWER_{name.upper()}"
+                raise ValueError(
+                    f"{variable} is missing: generated answers need it; for example"
+                    f" {variable}={example}"
+                )
+        return self
+
+
+def _check(limits: Callable[[], Limits], pool: str) -> None:
+    try:
+        limits()
+    except InvalidLimit as error:
+        shared = error.setting == "interactive_reserve"
+        variable = f"{PREFIX}{'' if shared else f'{pool}_'}{error.setting.upper()}"
+        raise ValueError(f"{variable}: {error}") from error

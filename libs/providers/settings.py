@@ -109,6 +109,11 @@ class AnswerSettings(CapacitySettings):
         description="the endpoint can be held to a JSON schema; else the prompt asks for it",
         examples=["true"],
     )
+    answer_limit_parameter: Literal["max_tokens", "max_completion_tokens"] = Field(
+        "max_tokens",
+        description="name of the output limit; reasoning models want max_completion_tokens",
+        examples=["max_completion_tokens"],
+    )
     answer_temperature: float | None = Field(
         0, ge=0, le=2, description="temperature; none is sent when empty", examples=["0"]
     )
@@ -184,4 +189,5 @@ def _check(limits: Callable[[], Limits], pool: str) -> None:
     except InvalidLimit as error:
         shared = error.setting == "interactive_reserve"
         variable = f"{PREFIX}{'' if shared else f'{pool}_'}{error.setting.upper()}"
-        raise ValueError(f"{variable}: {error}") from error
+        complaint = str(error).removeprefix(f"{error.setting}: ")
+        raise ValueError(f"{variable}: {complaint}") from error

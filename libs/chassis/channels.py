@@ -1,5 +1,7 @@
 """Calls from one process to a stage: balanced, bounded in time, cancelled to the end."""
 
+from __future__ import annotations  # gRPC's classes are generic in their stubs only
+
 import json
 from typing import TypeVar
 

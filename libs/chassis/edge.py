@@ -1,8 +1,11 @@
 """What stands before every RPC of a server: identity, deadline, and errors made into statuses."""
 
+from __future__ import annotations  # gRPC's classes are generic in their stubs only
+
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import grpc
 import structlog
@@ -11,8 +14,8 @@ from chassis import deadlines, errors, identity, status
 from chassis.deadlines import Deadline
 
 Verify = Callable[[str], Awaitable[identity.Caller]]
-Behaviour = Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]
-Handler = grpc.RpcMethodHandler[Any, Any]
+Behaviour: TypeAlias = "Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 # Health checks and reflection come from the platform and carry no token.
 OPEN_SERVICES = ("/grpc.health.v1.Health/", "/grpc.reflection.v1alpha.ServerReflection/")
@@ -26,6 +29,13 @@ class Edge(grpc.aio.ServerInterceptor):
     def __init__(self, verify: Verify, limit: float) -> None:
         self._verify = verify
         self._limit = limit
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def wait_idle(self) -> None:
+        """Return once no call is running. Open health and reflection streams do not count."""
+        await self._idle.wait()
 
     async def intercept_service(
         self,
@@ -53,7 +63,8 @@ class Edge(grpc.aio.ServerInterceptor):
     def _guarded(self, name: str, behaviour: Any) -> Any:  # noqa: ANN401 - gRPC's own types say Any
         async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
             try:
-                return await self._admitted(behaviour, request, context)
+                with self._counted():
+                    return await self._admitted(behaviour, request, context)
             except errors.SluiceError as error:
                 failure = error
             except Exception:  # the edge of the process: nothing may leave as UNKNOWN
@@ -64,6 +75,17 @@ class Edge(grpc.aio.ServerInterceptor):
             return None
 
         return guarded
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._running += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if self._running == 0:
+                self._idle.set()
 
     async def _admitted(
         self, behaviour: Behaviour, request: object, context: grpc.aio.ServicerContext[Any, Any]

@@ -11,7 +11,7 @@ import structlog
 import uvloop
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from opentelemetry.instrumentation.grpc import aio_server_interceptor
+from opentelemetry.instrumentation.grpc import aio_server_interceptor, filters
 
 from chassis import channels, logs, tracing
 from chassis.edge import Edge, Verify
@@ -19,6 +19,7 @@ from chassis.health import Dependency, Health
 from chassis.settings import ProcessSettings
 
 EXIT_CANNOT_LISTEN = 3
+LAST_WORDS = 0.2  # seconds for the last responses to leave; health watchers would stay for ever
 
 Close = Callable[[], Awaitable[object]]
 Alongside = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
@@ -63,7 +64,8 @@ async def serve(  # noqa: PLR0913 - one argument a part of the process
     """
     stop = _stop_event()
     health = Health(dependencies)
-    server = _server(services, health, Edge(verify, limit))
+    edge = Edge(verify, limit)
+    server = _server(services, health, edge)
     _listen(server, settings.host, port)
     await health.begin()
     await server.start()
@@ -72,7 +74,7 @@ async def serve(  # noqa: PLR0913 - one argument a part of the process
     await stop.wait()
     log.info("draining")
     await health.drain()
-    await server.stop(settings.grace_seconds)
+    await _finish(server, edge, settings.grace_seconds)
     failed = await asyncio.gather(*tasks, return_exceptions=True)
     for release in close:
         await release()
@@ -100,7 +102,9 @@ def _stop_event() -> asyncio.Event:
 
 
 def _server(services: Sequence[Service], health: Health, edge: Edge) -> grpc.aio.Server:
-    traced = aio_server_interceptor()  # type: ignore[no-untyped-call] # published without types
+    # Health and reflection are streams that the interceptor breaks, and noise in a trace.
+    ours = filters.negate(filters.service_prefix("grpc."))
+    traced = aio_server_interceptor(filter_=ours)  # type: ignore[no-untyped-call] # untyped
     server = grpc.aio.server(interceptors=[traced, edge], options=_SERVER_OPTIONS)
     for service in services:
         service.add(server)
@@ -119,6 +123,17 @@ def _listen(server: grpc.aio.Server, host: str, port: int) -> None:
         # gRPC's own text speaks of address families; what helps is the port.
         log.error("cannot_listen", host=host, port=port, mend="free the port or set another one")  # noqa: TRY400
         raise SystemExit(EXIT_CANNOT_LISTEN) from None
+
+
+async def _finish(server: grpc.aio.Server, edge: Edge, grace: float) -> None:
+    """Refuse new calls, let running ones end within `grace` seconds, cancel the rest."""
+    stopping = asyncio.create_task(server.stop(grace))
+    idle = asyncio.create_task(edge.wait_idle())
+    await asyncio.wait((stopping, idle), return_when=asyncio.FIRST_COMPLETED)
+    for task in (stopping, idle):
+        task.cancel()
+    await asyncio.gather(stopping, idle, return_exceptions=True)
+    await server.stop(LAST_WORDS)
 
 
 async def _until_stopped(part: Alongside, stop: asyncio.Event) -> None:

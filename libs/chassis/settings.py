@@ -4,8 +4,10 @@ import sys
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from chassis import identity
 
 PREFIX = "SLUICE_"
 EXIT_BAD_SETTINGS = 2
@@ -45,6 +47,15 @@ class StageSettings(ProcessSettings):
         description="PEM file with the Ed25519 public key that internal tokens are checked with",
         examples=["/etc/sluice/internal.pub.pem"],
     )
+
+    @field_validator("internal_verify_key")
+    @classmethod
+    def _holds_a_key(cls, path: Path | None) -> Path | None:
+        try:
+            identity.verifying_key(path)
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror}") from error
+        return path
 
     @model_validator(mode="after")
     def _production_needs_a_key(self) -> "StageSettings":

@@ -1,0 +1,65 @@
+"""A process with one RPC: it answers, waits or fails, as the question says."""
+
+import asyncio
+from functools import partial
+
+from chassis import deadlines, identity
+from chassis.errors import Exhausted
+from chassis.health import Dependency
+from chassis.serve import Service, run, serve
+from chassis.settings import StageSettings, load
+from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
+
+
+class Settings(StageSettings):
+    port: int = 0
+
+
+class Retrieve(retrieve_pb2_grpc.RetrieveServiceServicer):
+    async def Retrieve(  # noqa: N802 - the contract's name
+        self, request: retrieve_pb2.RetrieveRequest, context: object
+    ) -> retrieve_pb2.RetrieveResponse:
+        match request.question:
+            case "wait":
+                print("began", flush=True)  # noqa: T201
+                await asyncio.sleep(request.top_k)
+            case "hang":
+                await asyncio.Event().wait()
+            case "bug":
+                raise RuntimeError("driver text with a secret")
+            case "full":
+                raise Exhausted("no room", reason="ROOM", retry_after=1.25)
+        caller = identity.current()
+        left = deadlines.within(1_000).remaining()
+        return retrieve_pb2.RetrieveResponse(
+            embedding_profile=f"{caller.tenant}/{caller.level.label}", epoch=round(left * 1_000)
+        )
+
+
+async def process(settings: Settings) -> None:
+    verifier = identity.Verifier(identity.verifying_key(settings.internal_verify_key), "retrieve")
+
+    async def verify(token: str) -> identity.Caller:
+        return verifier.verify(token)
+
+    async def check() -> None:
+        return None
+
+    add = partial(retrieve_pb2_grpc.add_RetrieveServiceServicer_to_server, Retrieve())
+    await serve(
+        settings.port,
+        settings,
+        services=[Service("sluice.retrieve.v1.RetrieveService", add)],
+        verify=verify,
+        limit=30,
+        dependencies=[Dependency("nothing", check)],
+    )
+
+
+def main() -> None:
+    settings = load(Settings)
+    run("retrieve", settings, partial(process, settings))
+
+
+if __name__ == "__main__":
+    main()

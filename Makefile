@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 CODE := libs services gateway cli local evals bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup proto proto-check
+.PHONY: help setup demo up test lint type proto proto-check bench
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,3 +33,23 @@ proto-check: $(STAMP) ## lint the contracts, refuse breaking changes and drift o
 	rm -rf build/gen && mkdir -p build/gen
 	PATH=$(abspath $(BIN)):$$PATH $(PROTOC) --python_out=build/gen --grpc_python_out=build/gen --mypy_out=build/gen --mypy_grpc_out=build/gen $(PROTOS)
 	diff -r -x __pycache__ build/gen/sluice gen/sluice
+
+lint: $(STAMP) ## ruff, the formatter and the layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache
+
+type: $(STAMP) ## mypy, strict
+	$(BIN)/mypy $(CODE)
+
+test: $(STAMP) ## set up and run every test
+	$(BIN)/pytest
+
+bench: $(STAMP) ## run the benchmarks; each prints one JSON document
+	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done
+
+up: $(STAMP) ## start the suite on this machine and stay (Ctrl-C stops it)
+	$(BIN)/sluice up
+
+demo: $(STAMP) ## set up, start, ingest the examples, ask three questions, stop
+	$(BIN)/sluice demo

@@ -10,7 +10,10 @@ def uuid_of(*parts: str) -> str:
     The first 16 bytes of the SHA-256 over each text's UTF-8 bytes, each preceded by their number
     as 8 bytes big-endian, with version 8 and the RFC 9562 variant set. No two lists encode alike.
     """
-    return str(uuid.UUID(bytes=_digest(parts)[:16], version=8))
+    data = bytearray(_digest(parts)[:16])
+    data[6] = 0x80 | data[6] & 0x0F
+    data[8] = 0x80 | data[8] & 0x3F
+    return str(uuid.UUID(bytes=bytes(data)))
 
 
 def hash_of(*parts: str) -> str:

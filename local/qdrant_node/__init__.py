@@ -1,0 +1,1 @@
+"""A process that serves Qdrant's own gRPC API over Qdrant Edge, for one machine."""

@@ -1,0 +1,74 @@
+"""The edge between the servicers and the wire: every failure becomes a worded status."""
+
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf.message import Message
+
+from local.qdrant_node.errors import Refusal, Unserved, engine_refusal
+
+_MESSAGE_LIMIT = 1_000
+
+_log = structlog.get_logger()
+
+Behaviour = Callable[[Message, grpc.aio.ServicerContext[Any, Any]], Message]
+
+
+class Boundary(grpc.aio.ServerInterceptor):
+    """Runs Qdrant's methods, which are plain functions: the engine blocks the event loop anyway."""
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:  # noqa: ANN401 -- grpc's handlers are generic in their messages
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or not method.startswith("/qdrant."):
+            return handler
+        return grpc.unary_unary_rpc_method_handler(
+            _served(method.removeprefix("/qdrant."), handler.unary_unary),
+            request_deserializer=handler.request_deserializer,
+            response_serializer=handler.response_serializer,
+        )
+
+
+def _served(method: str, behaviour: Behaviour) -> Callable[..., Awaitable[Message]]:
+    async def serve(request: Message, context: grpc.aio.ServicerContext[Any, Any]) -> Message:
+        started = time.perf_counter()
+        try:
+            response = behaviour(request, context)
+        except BaseException as failure:  # noqa: BLE001 -- the edge; the engine's panics included
+            refusal = _refusal(method, failure)
+            await context.abort(refusal.status, str(refusal)[:_MESSAGE_LIMIT])
+        if "time" in response.DESCRIPTOR.fields_by_name:
+            response.time = time.perf_counter() - started  # type: ignore[attr-defined] # checked
+        return response
+
+    return serve
+
+
+def _refusal(method: str, failure: BaseException) -> Refusal:
+    if isinstance(failure, Refusal):
+        return failure
+    if isinstance(failure, NotImplementedError):
+        return Unserved(method)
+    if refusal := engine_refusal(failure):
+        return refusal
+    if isinstance(failure, (KeyboardInterrupt, SystemExit)):
+        raise failure
+    _log_fault(method, failure)
+    return Refusal("Service internal error: see the node's log")
+
+
+def _log_fault(method: str, failure: BaseException) -> None:
+    # Of our own faults only the type and the place are told: their texts may quote a payload.
+    engine_text = str(failure) if type(failure) is Exception else None
+    place = traceback.format_tb(failure.__traceback__)[-1].strip()
+    _log.error(
+        "request failed", method=method, fault=type(failure).__name__, detail=engine_text, at=place
+    )

@@ -1,0 +1,51 @@
+"""The engine of one collection, in a folder of its own."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import qdrant_edge as edge
+
+from local.qdrant_node.errors import StartError
+
+
+@dataclass(slots=True)
+class Shard:
+    """An open engine, and whether it holds writes that only its write-ahead log has.
+
+    A killed process loses nothing of them; `flush` keeps the log short and the next start fast.
+    """
+
+    folder: Path
+    engine: edge.EdgeShard
+    unflushed: bool = False
+
+    def update(self, operation: edge.UpdateOperation) -> None:
+        self.unflushed = True
+        self.engine.update(operation)
+
+    def flush(self) -> None:
+        if self.unflushed:
+            self.engine.flush()
+            self.unflushed = False
+
+    def remove(self) -> None:
+        self.engine.close()
+        shutil.rmtree(self.folder)
+
+
+def create_shard(folder: Path, config: edge.EdgeConfig) -> Shard:
+    """An empty shard; a folder that could not become one is removed."""
+    folder.mkdir(parents=True)
+    try:
+        return Shard(folder, edge.EdgeShard.create(str(folder), config))
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+
+
+def load_shard(folder: Path) -> Shard:
+    try:
+        return Shard(folder, edge.EdgeShard.load(str(folder)))
+    except Exception as failure:  # the engine raises nothing narrower
+        raise StartError(f"{folder}: the collection cannot be opened ({failure})") from failure

@@ -45,7 +45,7 @@ class Attempts:
         """
         async with self._reserved(tokens, workload) as reservation:
             try:
-                async with self._bounded():
+                async with self._bounded(reservation):
                     yield reservation
             except failures.RAISED as error:
                 if failures.never_connected(error):
@@ -60,10 +60,11 @@ class Attempts:
         return self.bucket.acquire(tokens, workload, deadlines.within(BATCH_WAIT).at)
 
     @asynccontextmanager
-    async def _bounded(self) -> AsyncIterator[None]:
+    async def _bounded(self, reservation: Reservation) -> AsyncIterator[None]:
         request, own = deadlines.current(), Deadline.after(self.timeout)
         limit = deadlines.within(self.timeout).remaining()
         if limit <= 0:
+            reservation.not_begun()
             raise DeadlineExceeded("the time for this request is over")
         try:
             async with asyncio.timeout(limit) as clock:

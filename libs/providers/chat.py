@@ -5,12 +5,13 @@ The provider is always read as a stream: only a closed stream reliably ends its 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import structlog
 from openai import AsyncOpenAI, omit
 from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 from openai.types.shared_params import ResponseFormatJSONSchema
+from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from capacity import Reservation, SharedBucket, Workload
 from providers.attempt import Attempts, connect
@@ -122,9 +123,30 @@ class ChatClient:
         return reading.completion()
 
 
+class _Delta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(BaseModel):
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: object = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt
+    completion_tokens: NonNegativeInt
+
+
 @dataclass(slots=True)
 class _Reading:
-    """What came so far. The client checks no types, so every value is looked at before use."""
+    """What came so far."""
 
     reservation: Reservation
     model: str
@@ -132,19 +154,17 @@ class _Reading:
     characters: int = 0
     finish_reason: str = ""
     refused: bool = False
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    usage: _Usage | None = None
 
-    def take(self, chunk: ChatCompletionChunk) -> None:
+    def take(self, received: ChatCompletionChunk) -> None:
+        chunk = _checked(received)
+        self.model = chunk.model or self.model
         self._take_usage(chunk.usage)
-        if isinstance(chunk.model, str) and chunk.model:
-            self.model = chunk.model
-        # An error event without an `error` key reaches us as a chunk without choices, whatever
-        # the declared type says; a list that is empty carries usage or filter results.
-        choices: Any = chunk.choices
-        if choices is None and chunk.usage is None:
+        # An error event without an `error` key reaches us as a chunk without choices; a list that
+        # is empty carries usage or filter results.
+        if chunk.choices is None and chunk.usage is None:
             raise ProviderUnavailable("the model provider failed while it answered")
-        for choice in choices or ():
+        for choice in chunk.choices or ():
             self._take_choice(choice)
 
     def completion(self) -> Completion:
@@ -155,44 +175,43 @@ class _Reading:
         if self.finish_reason == FILTERED:
             raise Refused("the model provider's filter withheld the answer")
         return Completion(
-            _whole("".join(self.pieces)),
-            self.finish_reason,
-            self.input_tokens,
-            self.output_tokens,
-            self.model,
+            text=_whole("".join(self.pieces)),
+            finish_reason=self.finish_reason,
+            input_tokens=self.usage.prompt_tokens if self.usage else None,
+            output_tokens=self.usage.completion_tokens if self.usage else None,
+            model=self.model,
         )
 
-    def _take_choice(self, choice: Any) -> None:  # noqa: ANN401 - built by the client unchecked
-        delta = choice.delta
-        # Read on to the end: the usage comes last.
-        self.refused = self.refused or bool(getattr(delta, "refusal", None))
-        content = getattr(delta, "content", None)
-        if content is not None:
-            self._take_content(content)
-        if isinstance(choice.finish_reason, str) and choice.finish_reason:
-            self.finish_reason = choice.finish_reason
+    def _take_choice(self, choice: _Choice) -> None:
+        if choice.delta:
+            # A refusal is read on to its end: the usage comes last.
+            self.refused = self.refused or bool(choice.delta.refusal)
+            self._take_content(choice.delta.content or "")
+        self.finish_reason = choice.finish_reason or self.finish_reason
 
-    def _take_content(self, content: object) -> None:
-        if not isinstance(content, str):
-            raise InvalidReply("the model's answer is not text")
+    def _take_content(self, content: str) -> None:
         self.pieces.append(content)
         self.characters += len(content)
         if self.characters > LONGEST:
             raise InvalidReply("the model's answer does not end")
 
-    def _take_usage(self, usage: Any) -> None:  # noqa: ANN401 - built by the client unchecked
+    def _take_usage(self, received: object) -> None:
         """The last report counts: some providers send a running one."""
-        read, written = (
-            _count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens")
-        )
-        if read is None or written is None:
+        try:
+            usage = _Usage.model_validate(received, from_attributes=True)
+        except ValidationError:
             return
-        self.input_tokens, self.output_tokens = read, written
-        self.reservation.report(read + written)
+        self.usage = usage
+        self.reservation.report(usage.prompt_tokens + usage.completion_tokens)
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+def _checked(received: ChatCompletionChunk) -> _Chunk:
+    """The client declares types but checks none of them."""
+    try:
+        return _Chunk.model_validate(received, from_attributes=True)
+    except ValidationError as error:
+        log.warning("answer_chunk_invalid", problems=error.error_count())
+        raise InvalidReply("the model's answer is not what the protocol allows") from error
 
 
 def _whole(text: str) -> str:

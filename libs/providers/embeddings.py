@@ -15,6 +15,9 @@ from providers.reach import reach
 
 log = structlog.get_logger()
 
+# An index normalises in 32-bit floats, where the squares of other lengths become 0 or infinity.
+SHORTEST, LONGEST = 1e-18, 1e18
+
 
 class _Vector(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
@@ -97,9 +100,7 @@ class EmbeddingClient:
                 f" {self._dimensions}",
                 reason="EMBEDDING_DIMENSIONS",
             )
-        # Huge numbers overflow to infinity, which no index can normalise either.
-        norm = math.hypot(*vector)
-        if not (math.isfinite(norm) and norm > 0):
+        if not SHORTEST < math.hypot(*vector) < LONGEST:
             raise InvalidReply("the embedding model gave a vector without a direction")
 
 

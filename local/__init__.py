@@ -1,0 +1,1 @@
+"""The embedded parts that let the whole suite run on one machine."""

@@ -1,0 +1,117 @@
+"""One process of the suite: started tethered, logged to its file, ended for certain."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from asyncio.subprocess import Process
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from local import tether
+from local.readiness import Probe
+
+PROBE_EVERY = 0.05  # seconds
+TAIL_BYTES = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What to run and how to tell that it is ready. `ready_within` is in seconds."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    port: int
+    probe: Probe
+    ready_within: float
+
+
+class Child:
+    """A part's process. Its output is appended to `log`."""
+
+    def __init__(self, part: Part, log: Path, process: Process) -> None:
+        self.part = part
+        self.log = log
+        self.began = time.monotonic()
+        self._process = process
+
+    @classmethod
+    async def spawn(cls, part: Part, log: Path) -> "Child":
+        with log.open("ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid())),
+                *part.command,
+                env=dict(part.environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                # Ctrl-C reaches the whole foreground group; the order of ending is ours to choose.
+                start_new_session=True,
+            )
+        return cls(part, log, process)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, minus the number when a signal ended it; None while it runs."""
+        return self._process.returncode
+
+    async def ended(self) -> None:
+        await self._process.wait()
+
+    async def ready(self) -> bool:
+        """True once it answers; False when it ended or stayed unready for `ready_within`."""
+        try:
+            async with asyncio.timeout(self.part.ready_within):
+                while self.code is None:
+                    if await self.part.probe():
+                        return True
+                    await asyncio.sleep(PROBE_EVERY)
+        except TimeoutError:
+            pass
+        return False
+
+    async def stop(self, grace: float) -> None:
+        """SIGTERM, then SIGKILL once `grace` seconds are over. Returns when it has ended."""
+        if self.code is not None:
+            return
+        try:
+            self._process.terminate()
+            async with asyncio.timeout(grace):
+                await self._process.wait()
+        except ProcessLookupError:
+            await self._process.wait()
+        except TimeoutError:
+            await self.kill()
+
+    async def kill(self) -> None:
+        if self.code is None:
+            self._process.kill()
+        await self._process.wait()
+
+    def last_words(self) -> str:
+        """The last line of its log in a readable form; empty when it wrote nothing."""
+        with self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+        return readable(lines[-1]) if lines else ""
+
+
+def readable(line: str) -> str:
+    """A log line for people: the event and its fields, without time, level and process."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return line.strip()
+    if not isinstance(event, dict) or "event" not in event:
+        return line.strip()
+    cause = str(event.get("exception", "")).strip().splitlines()[-1:]
+    noise = {"event", "time", "level", "process", "exception", "trace_id", "span_id"}
+    fields = [f"{name}={value}" for name, value in event.items() if name not in noise]
+    return " ".join([str(event["event"]), *fields, *cause])

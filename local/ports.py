@@ -1,0 +1,83 @@
+"""Which port each process has, and what to do about one that is taken."""
+
+import contextlib
+import socket
+from collections.abc import Mapping
+
+from local.failures import Refused
+
+LOOPBACK = "127.0.0.1"
+
+DEFAULTS: Mapping[str, int] = {
+    "redis": 6379,
+    "qdrant": 6334,
+    "models": 8090,
+    "ingest": 50051,
+    "retrieve": 50052,
+    "assemble": 50053,
+    "generate": 50054,
+    "gateway": 8080,
+    "gateway_grpc": 50050,
+}
+
+
+def setting(name: str) -> str:
+    """The variable that sets a process's port."""
+    return f"SLUICE_{name.upper()}_PORT"
+
+
+def from_settings(settings: Mapping[str, str]) -> dict[str, int]:
+    """Ports as set, else the defaults. Redis moves to a free port when nobody chose one.
+
+    Raises Refused naming the variable.
+    """
+    ports = {name: _port(name, settings) for name in DEFAULTS}
+    if setting("redis") not in settings and not is_free(ports["redis"]):
+        ports["redis"] = free(1)[0]
+    return ports
+
+
+def _port(name: str, settings: Mapping[str, str]) -> int:
+    text = settings.get(setting(name), str(DEFAULTS[name]))
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 65_535:  # noqa: PLR2004
+        raise Refused(
+            f"{setting(name)}: not a port number; for example {setting(name)}={DEFAULTS[name]}"
+        )
+    return int(text)
+
+
+def free(count: int) -> list[int]:
+    """Ports that nobody listens on now. All are held until the last is found: no two alike."""
+    with contextlib.ExitStack() as held:
+        taken = [held.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in taken]
+
+
+def all_free() -> dict[str, int]:
+    """A free port for every process, for suites beside each other."""
+    return dict(zip(DEFAULTS, free(len(DEFAULTS)), strict=True))
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on the loopback port now."""
+    try:
+        socket.create_server((LOOPBACK, port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def check(ports: Mapping[str, int]) -> None:
+    """Raises Refused naming each port that is taken or used twice, and its variable."""
+    problems = []
+    owner: dict[int, str] = {}
+    for name, port in ports.items():
+        if port in owner:
+            problems.append(f"port {port} is set for {owner[port]} and {name}: set {setting(name)}")
+        elif not is_free(port):
+            problems.append(
+                f"port {port} for {name} is in use: free it or set {setting(name)} to another one"
+            )
+        owner.setdefault(port, name)
+    if problems:
+        raise Refused("\n".join(problems))

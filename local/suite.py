@@ -1,0 +1,128 @@
+"""What the suite on one machine consists of."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from chassis.settings import PREFIX
+from local import ports as port_numbers
+from local import profile as profiles
+from local import redis
+from local.child import Part
+from local.ports import LOOPBACK
+from local.readiness import Probe, grpc_ready, http_ready, redis_ready
+from local.run import Run
+from local.supervisor import Policy, Report
+
+STAGES = ("ingest", "retrieve", "assemble", "generate")
+# A part whose address is set belongs to somebody else and is not started.
+ADDRESSES = {
+    "redis": f"{PREFIX}REDIS_URL",
+    "qdrant": f"{PREFIX}QDRANT_URL",
+    "models": f"{PREFIX}EMBEDDING_BASE_URL",
+}
+MODULES = {"qdrant": "local.qdrant_node", "models": "local.models", "gateway": "gateway"}
+READY_WITHIN = 60.0  # seconds; a cold disk and a busy machine included
+
+
+class Suite(Run):
+    """Every process of one profile over one data folder.
+
+    `ports` is a number a name as in local.ports, "free" for any free ones, or None for what the
+    settings say. `settings` win over the environment, which wins over the profile. Raises Refused.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        profile: str = "embedded",
+        ports: Mapping[str, int] | Literal["free"] | None = None,
+        settings: Mapping[str, str] | None = None,
+        report: Report = lambda _event: None,
+    ) -> None:
+        told = profiles.load(profile, {**os.environ, **(settings or {})})
+        numbers = _numbers(ports, told)
+        super().__init__(
+            data,
+            profile=profile,
+            ports=numbers,
+            tiers=tiers(data, numbers, environment(data, numbers, told)),
+            report=report,
+            policy=Policy(),
+        )
+
+
+def tiers(data: Path, ports: Mapping[str, int], told: Mapping[str, str]) -> list[list[Part]]:
+    """The parts in the order in which they can become ready. Raises Refused without a Redis."""
+    names = [[name for name in ADDRESSES if name in ports], STAGES, ["gateway"]]
+    return [[part(name, data, ports[name], told) for name in tier] for tier in names]
+
+
+def part(name: str, data: Path, port: int, told: Mapping[str, str]) -> Part:
+    own = {f"{PREFIX}PORT": str(port)} if name in STAGES else {}
+    return Part(
+        name=name,
+        command=_command(name, data, port),
+        environment={**told, **own},
+        port=port,
+        probe=_probe(name, port),
+        ready_within=READY_WITHIN,
+    )
+
+
+def environment(
+    data: Path, ports: Mapping[str, int], settings: Mapping[str, str]
+) -> dict[str, str]:
+    """What every process is told; each reads its own part of it."""
+    outside = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
+    return {
+        "OMP_NUM_THREADS": "1",  # the model's spinning threads starve everybody else
+        **outside,
+        "PYTHONUNBUFFERED": "1",
+        **_addresses(ports),
+        **settings,
+        f"{PREFIX}QDRANT_DATA": str(data / "qdrant"),
+        **{port_numbers.setting(name): str(port) for name, port in ports.items()},
+    }
+
+
+def _command(name: str, data: Path, port: int) -> tuple[str, ...]:
+    if name == "redis":
+        return redis.command(redis.server_binary(), port, data / "redis")
+    # -P: a folder named `gateway` where the user happens to stand must not be run instead.
+    return (sys.executable, "-P", "-m", MODULES.get(name, f"services.{name}"))
+
+
+def _addresses(ports: Mapping[str, int]) -> dict[str, str]:
+    known = {name: f"{LOOPBACK}:{port}" for name, port in ports.items()}
+    shapes = {"redis": "redis://{}/0", "qdrant": "http://{}", "models": "http://{}/v1"}
+    stores = {
+        ADDRESSES[name]: shape.format(known[name])
+        for name, shape in shapes.items()
+        if name in known
+    }
+    return stores | {f"{PREFIX}{name.upper()}_TARGET": known[name] for name in STAGES}
+
+
+def _numbers(
+    ports: Mapping[str, int] | Literal["free"] | None, settings: Mapping[str, str]
+) -> dict[str, int]:
+    if ports == "free":
+        chosen = port_numbers.all_free()
+    elif ports is None:
+        chosen = port_numbers.from_settings(settings)
+    else:
+        chosen = dict(ports)
+    elsewhere = {name for name, variable in ADDRESSES.items() if variable in settings}
+    return {name: port for name, port in chosen.items() if name not in elsewhere}
+
+
+def _probe(name: str, port: int) -> Probe:
+    if name == "redis":
+        return redis_ready(port)
+    if name in {"models", "gateway"}:
+        return http_ready(port)
+    return grpc_ready(port)

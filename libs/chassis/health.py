@@ -1,6 +1,6 @@
 """Standard health service: `liveness`, `readiness`, and one name a dependency as detail.
 
-A process is ready from the first moment all its dependencies answered until it drains. A later
+A process is ready from the first moment all needed dependencies answered until it drains. A later
 outage of a dependency shows under the dependency's own name only, so that degraded modes serve;
 a broken contract takes readiness away until it is mended.
 """
@@ -26,10 +26,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A part that the process needs. `check` raises a SluiceError while it does not answer."""
+    """A part that the process calls. `check` raises a SluiceError while it does not answer.
+
+    A process does not wait at its start for a part that is not `needed`.
+    """
 
     name: str
     check: Callable[[], Awaitable[None]]
+    needed: bool = True
 
 
 class Health:
@@ -60,8 +64,9 @@ class Health:
     async def check_once(self) -> None:
         found = await asyncio.gather(*(self._check(part) for part in self._dependencies))
         broken = any(isinstance(error, ContractMismatch) for error in found)
-        self._started = self._started or not any(found)
-        for part, error in zip(self._dependencies, found, strict=True):
+        results = list(zip(self._dependencies, found, strict=True))
+        self._started = self._started or not any(error for part, error in results if part.needed)
+        for part, error in results:
             await self._set(part.name, serving=error is None)
         ready = self._started and not broken
         await self._set(READINESS, serving=ready)

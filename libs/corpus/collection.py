@@ -6,6 +6,7 @@ embedding profile and chunking version shaped it; another profile or version is 
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import grpc
 from qdrant_client import AsyncQdrantClient, models
@@ -22,6 +23,7 @@ DEFAULT_ALIAS: Final = "sluice"
 PROFILE: Final = "embedding_profile"
 CHUNKING: Final = "chunking_version"
 
+GRPC_PORT = 6334
 SETUP_SECONDS = 30.0
 CHECK_SECONDS = 2.0
 
@@ -43,6 +45,27 @@ INDEXES: Mapping[str, models.PayloadSchemaType] = {
     Key.VALID_TO.value: _INTEGER,
     Key.RETIRED_AT.value: _INTEGER,
 }
+
+
+def connect(url: str, api_key: str = "") -> AsyncQdrantClient:
+    """A client for the gRPC endpoint at `url`, such as http://127.0.0.1:6334.
+
+    Nothing is sent yet. A Qdrant that comes back is found within a second.
+    """
+    address = urlsplit(url)
+    return AsyncQdrantClient(
+        host=address.hostname,
+        grpc_port=address.port or GRPC_PORT,
+        https=address.scheme == "https",
+        api_key=api_key or None,
+        prefer_grpc=True,
+        check_compatibility=False,  # it would ask over HTTP, which the local node does not speak
+        grpc_options={
+            "grpc.initial_reconnect_backoff_ms": 100,
+            "grpc.min_reconnect_backoff_ms": 500,
+            "grpc.max_reconnect_backoff_ms": 1_000,
+        },
+    )
 
 
 def collection_name(alias: str, profile: EmbeddingProfile, chunking_version: str) -> str:

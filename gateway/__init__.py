@@ -1,0 +1,1 @@
+"""The door: admits a question or refuses it, then conducts the stages."""

@@ -1,0 +1,72 @@
+"""python -m gateway: HTTP and gRPC in, the stages behind."""
+
+from functools import partial
+
+from chassis.channels import connect
+from chassis.identity import Caller, Minter, signing_key
+from chassis.serve import Service, run, serve
+from chassis.settings import load
+from gateway.admission import Room
+from gateway.flow import Flow
+from gateway.line import Line
+from gateway.listen import bind, serve_http
+from gateway.readiness import Parts
+from gateway.routes import Door, web_app
+from gateway.server import AnswerService
+from gateway.settings import GatewaySettings
+from gateway.stages import Assemble, Generate, Retrieve
+from sluice.answer.v1.answer_pb2_grpc import add_AnswerServiceServicer_to_server
+
+ANSWER = "sluice.answer.v1.AnswerService"
+RETRIEVE = "sluice.retrieve.v1.RetrieveService"
+ASSEMBLE = "sluice.assemble.v1.AssembleService"
+GENERATE = "sluice.generate.v1.GenerateService"
+
+
+def main() -> None:
+    settings = load(GatewaySettings)
+    run("gateway", settings, partial(process, settings))
+
+
+async def process(settings: GatewaySettings) -> None:
+    listener = bind(settings.host, settings.http_port)
+    minter = Minter(signing_key(settings.internal_signing_key))
+    issuer = settings.trusted_issuer()
+
+    to_retrieve = connect(settings.retrieve_target, service=RETRIEVE, idempotent=True)
+    to_assemble = connect(settings.assemble_target, service=ASSEMBLE, idempotent=True)
+    to_generate = connect(settings.generate_target, service=GENERATE, idempotent=False)
+    retrieve = Line("retrieve", to_retrieve, minter, settings.retrieve_seconds)
+    assemble = Line("assemble", to_assemble, minter, settings.assemble_seconds)
+    generate = Line("generate", to_generate, minter, settings.generate_seconds)
+
+    flow = Flow(Retrieve(retrieve), Assemble(assemble), Generate(generate))
+    room = Room(settings.max_in_flight)
+    # Without a model the passages are still worth showing.
+    parts = Parts(
+        [
+            retrieve.dependency(needed=True),
+            assemble.dependency(needed=True),
+            generate.dependency(needed=False),
+        ]
+    )
+    app = web_app(Door(flow, room, issuer, parts, settings.answer_deadline))
+
+    async def verify(token: str) -> Caller:
+        return issuer.verify(token)
+
+    answers = partial(add_AnswerServiceServicer_to_server, AnswerService(flow, room))
+    await serve(
+        settings.port,
+        settings,
+        services=[Service(ANSWER, answers)],
+        verify=verify,
+        limit=settings.answer_deadline,
+        dependencies=parts.watched(),
+        alongside=[partial(serve_http, app, listener, settings.grace_seconds)],
+        close=[to_retrieve.close, to_assemble.close, to_generate.close],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Request bodies: JSON of bounded size that arrives in bounded time."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+BODY_BYTES = 64 * 1024
+BODY_SECONDS = 10.0
+# A client that is still sending sees the refusal only if what it sends is taken in.
+DRAINED_BYTES = 1024 * 1024
+
+TOO_SLOW, TOO_LARGE, NO_JSON = 408, 413, 415
+
+
+class JsonRequest(Request):
+    """A request whose body is read within the bounds. Raises HTTPException for any other."""
+
+    async def body(self) -> bytes:
+        if not hasattr(self, "_body"):
+            self._require_json()
+            try:
+                async with asyncio.timeout(BODY_SECONDS):
+                    self._body = await self._read()
+            except TimeoutError:
+                raise HTTPException(TOO_SLOW) from None
+        return self._body
+
+    async def json(self) -> Any:  # noqa: ANN401 - JSON is anything
+        # Bad bytes become lone surrogates, so that the field they stand in can be named.
+        text = (await self.body()).decode("utf-8", "surrogateescape")
+        return json.loads(text)
+
+    def _require_json(self) -> None:
+        kind, _, _ = self.headers.get("content-type", "").partition(";")
+        if kind.strip().lower() != "application/json" or "content-encoding" in self.headers:
+            raise HTTPException(NO_JSON)
+
+    async def _read(self) -> bytes:
+        body, size = bytearray(), 0
+        async for piece in self.stream():
+            size += len(piece)
+            if size > DRAINED_BYTES:
+                break
+            if size <= BODY_BYTES:
+                body += piece
+        if size > BODY_BYTES:
+            raise HTTPException(TOO_LARGE)
+        return bytes(body)
+
+
+class JsonRoute(APIRoute):
+    """A route that reads its body as a JsonRequest."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def bounded(request: Request) -> Response:
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return bounded

@@ -1,0 +1,69 @@
+"""What stands around every HTTP request: its id, its log lines, and the last resort."""
+
+import re
+from uuid import uuid4
+
+import structlog
+from opentelemetry import trace
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.problem import refusal
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+log = structlog.get_logger()
+
+
+class Edge:
+    """Names each request by its own sane X-Request-Id or a new one, and says so in the response.
+
+    What nobody caught leaves as a 500 without a word about why.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = False
+
+        async def named(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message).update(_names(request_id))
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, named)
+            except Exception as error:  # the edge of the process: nothing may leave as it is
+                log.exception("request_failed")
+                if started:
+                    raise
+                await refusal(request_id, error)(scope, receive, named)
+
+
+def _request_id(scope: Scope) -> str:
+    given = Headers(scope=scope).get("x-request-id", "")
+    return given if REQUEST_ID.fullmatch(given) else uuid4().hex
+
+
+def _names(request_id: str) -> dict[str, str]:
+    context = trace.get_current_span().get_span_context()
+    trace_id = {"X-Trace-Id": format(context.trace_id, "032x")} if context.is_valid else {}
+    return {"X-Request-Id": request_id, **trace_id}
+
+
+def without_query(app: ASGIApp) -> ASGIApp:
+    """`app` as seen without query strings: no route reads one, and telemetry would record it."""
+
+    async def bare(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "query_string": b""}, receive, send)
+
+    return bare

@@ -1,0 +1,146 @@
+"""How an answer comes about: retrieve, assemble, generate, and what is said when one is missing.
+
+Errors that leave here are the caller's to mend, or bugs; an outage is an outcome.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+from uuid import UUID, uuid4
+
+import structlog
+
+from chassis.errors import DeadlineExceeded, Exhausted, SluiceError, Unavailable
+from gateway.answer import Answer, Found, P, Prompt, S, Written
+from gateway.outcome import Mode, Outcome, Reason
+from gateway.question import Question
+
+T = TypeVar("T")
+
+
+class Retrieval(Protocol[P]):
+    async def retrieve(self, question: Question) -> Found[P]: ...
+
+
+class Assembly(Protocol[P, S]):
+    async def assemble(self, question: Question, found: Found[P]) -> Prompt[S]: ...
+
+    def as_found(self, passages: Sequence[P]) -> Sequence[S]:
+        """The passages, each its own source, for when no prompt can be built."""
+
+
+class Generation(Protocol[S]):
+    async def generate(self, question: Question, prompt: Prompt[S]) -> Written: ...
+
+
+# What a stage raises when it is not to be had. The flow says so in an outcome.
+OUTAGES = (Unavailable, Exhausted, DeadlineExceeded)
+NOTHING_FOUND = Written(Outcome(Mode.ABSTAINED, Reason.NOTHING_FOUND))
+
+log = structlog.get_logger()
+
+
+class Flow(Generic[P, S]):
+    """Conducts the stages for one question at a time, within the request's deadline."""
+
+    def __init__(
+        self,
+        retrieval: Retrieval[P],
+        assembly: Assembly[P, S],
+        generation: Generation[S],
+        *,
+        new_id: Callable[[], UUID] = uuid4,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._retrieval = retrieval
+        self._assembly = assembly
+        self._generation = generation
+        self._new_id = new_id
+        self._clock = clock
+
+    async def ask(self, question: Question) -> Answer[S]:
+        """The answer. Raises what the caller can mend, and Internal for a stage's bug."""
+        record: Record[S] = Record(str(self._new_id()), self._clock)
+        with structlog.contextvars.bound_contextvars(answer_id=record.answer_id):
+            answer = record.close(await self._conduct(question, record))
+            _log_answer(answer)
+        return answer
+
+    async def _conduct(self, question: Question, record: "Record[S]") -> Written:
+        try:
+            found = await record.timed("retrieve", self._retrieval.retrieve(question))
+        except OUTAGES as error:
+            return _outage("retrieve", error, Reason.RETRIEVAL_UNAVAILABLE)
+        record.score_space, record.epoch = found.score_space, found.epoch
+        if not found.passages:
+            return NOTHING_FOUND
+
+        try:
+            prompt = await record.timed("assemble", self._assembly.assemble(question, found))
+        except OUTAGES as error:
+            record.sources = self._assembly.as_found(found.passages)
+            return _outage("assemble", error, Reason.MODEL_UNAVAILABLE)
+        record.sources, record.instructions_version = prompt.sources, prompt.instructions_version
+        if not prompt.sources:
+            return NOTHING_FOUND
+
+        try:
+            return await record.timed("generate", self._generation.generate(question, prompt))
+        except OUTAGES as error:
+            return _outage("generate", error, Reason.MODEL_UNAVAILABLE)
+
+
+def _outage(stage: str, error: SluiceError, otherwise: Reason) -> Written:
+    log.warning("stage_unavailable", stage=stage, reason=error.reason)
+    if isinstance(error, DeadlineExceeded):
+        return Written(Outcome(Mode.UNAVAILABLE, Reason.DEADLINE))
+    if isinstance(error, Exhausted):
+        return Written(Outcome(Mode.UNAVAILABLE, Reason.CAPACITY))
+    return Written(Outcome(Mode.UNAVAILABLE, otherwise))
+
+
+def _log_answer(answer: Answer[S]) -> None:
+    outcome = answer.written.outcome
+    seconds = {**answer.timings, "total": answer.elapsed}
+    log.info("answered", mode=outcome.mode, reason=outcome.reason, seconds=seconds)
+
+
+class Record(Generic[S]):
+    """What is known of an answer while it comes about."""
+
+    def __init__(self, answer_id: str, clock: Callable[[], float]) -> None:
+        self.answer_id = answer_id
+        self.sources: Sequence[S] = ()
+        self.instructions_version = ""
+        self.score_space = ""
+        self.epoch = 0
+        self._clock = clock
+        self._began = clock()
+        self._timings: dict[str, float] = {}
+
+    async def timed(self, stage: str, work: Awaitable[T]) -> T:
+        """Await `work`; its time counts whether it ends well or not."""
+        began = self._clock()
+        try:
+            return await work
+        finally:
+            self._timings[stage] = self._clock() - began
+
+    def close(self, written: Written) -> Answer[S]:
+        return Answer(
+            answer_id=self.answer_id,
+            written=written,
+            sources=self._shown(written),
+            timings=self._timings,
+            elapsed=self._clock() - self._began,
+            instructions_version=self.instructions_version,
+            score_space=self.score_space,
+            epoch=self.epoch,
+        )
+
+    def _shown(self, written: Written) -> Sequence[S]:
+        """The cited sources of an answer; where none could be made, all of them in its stead."""
+        if written.outcome.has_content:
+            cited = {citation.label for citation in written.citations}
+            return [source for source in self.sources if source.label in cited]
+        return () if written.outcome.mode is Mode.ABSTAINED else self.sources

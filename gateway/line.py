@@ -1,0 +1,84 @@
+"""A stage as the gateway calls it: one token a stage, bounded time, and what its errors mean here.
+
+Upstream errors end here. What the caller can mend passes on, an outage keeps its kind, anything
+else is a bug of ours whose words only the log sees.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import grpc
+import structlog
+from google.protobuf.message import Message
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from chassis import channels, deadlines, errors, identity
+from chassis.errors import SluiceError
+from chassis.health import READINESS, Dependency
+from gateway.flow import OUTAGES
+
+CHECK_SECONDS = 1.0
+
+# What callers write themselves. A stage's complaint about anything else is ours to mend.
+CALLERS_FIELDS = ("question", "filters", "locale")
+
+Q = TypeVar("Q", bound=Message)
+R = TypeVar("R", bound=Message)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way to one stage. `limit` bounds each call, in seconds."""
+
+    stage: str
+    channel: grpc.aio.Channel
+    minter: identity.Minter
+    limit: float
+
+    async def call(self, method: grpc.aio.UnaryUnaryMultiCallable[Q, R], request: Q) -> R:
+        """The reply. Raises one of OUTAGES, InvalidInput, Forbidden or Internal."""
+        token = self.minter.mint(identity.current(), self.stage)
+        deadline = deadlines.current()
+        own_limit = deadline is None or self.limit < deadline.remaining()
+        try:
+            return await channels.call(
+                method, request, stage=self.stage, token=token, limit=self.limit
+            )
+        except SluiceError as error:
+            if _is_down(error) or (own_limit and isinstance(error, errors.DeadlineExceeded)):
+                message = f"{self.stage} cannot answer"
+                raise errors.Unavailable(message, reason=error.reason) from error
+            raise self._translated(error) from error
+
+    def _translated(self, error: SluiceError) -> SluiceError:
+        words = error.message.removeprefix(f"{self.stage}: ")
+        if isinstance(error, OUTAGES):
+            return error
+        if isinstance(error, errors.InvalidInput) and error.field.startswith(CALLERS_FIELDS):
+            return errors.InvalidInput(words, field=error.field, reason=error.reason)
+        if isinstance(error, errors.Forbidden):
+            return errors.Forbidden(words, reason=error.reason)
+        log.error("stage_failed", stage=self.stage, reason=error.reason, words=words)
+        return errors.Internal("internal error; the log has the details")
+
+    async def check(self) -> None:
+        """Raise Unavailable unless the stage says that it is ready."""
+        check = health_pb2_grpc.HealthStub(self.channel).Check
+        request = health_pb2.HealthCheckRequest(service=READINESS)
+        try:
+            found = await check(request, timeout=CHECK_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            raise errors.Unavailable(f"{self.stage} cannot be reached") from error
+        if found.status != health_pb2.HealthCheckResponse.SERVING:
+            raise errors.Unavailable(f"{self.stage} is not ready")
+
+    def dependency(self, *, needed: bool) -> Dependency:
+        return Dependency(self.stage, self.check, needed=needed)
+
+
+def _is_down(error: SluiceError) -> bool:
+    """Whether the stage stands still: set up for another contract, or dead during the call."""
+    died = isinstance(error, errors.Internal) and error.reason == "STAGE_FAILED"
+    return died or isinstance(error, errors.ContractMismatch)

@@ -1,0 +1,145 @@
+"""The HTTP face: what each address does, and in which order a question is admitted."""
+
+import asyncio
+import re
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import structlog
+from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
+from starlette.types import ASGIApp, Scope
+
+from chassis import deadlines, errors, identity
+from chassis.deadlines import Deadline
+from gateway import problem
+from gateway.admission import Room
+from gateway.body import JsonRoute
+from gateway.edge import Edge, without_query
+from gateway.flow import Flow
+from gateway.identity import Issuer
+from gateway.problem import Problem
+from gateway.readiness import Parts
+from gateway.schema import AnswerRequest, AnswerResponse, HealthResponse
+from sluice.evidence.v1.evidence_pb2 import Passage, Source
+
+T = TypeVar("T")
+
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+CLIENT_GONE = 499  # never seen by anybody: who left reads no response
+
+_REFUSED: dict[str, Any] = {
+    "description": "refused; the body says why",
+    "content": {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+}
+_REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _REFUSED, "5XX": _REFUSED}
+
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+Seconds = Annotated[
+    str | None,
+    Header(alias="Request-Timeout", description="seconds after which the answer is of no use"),
+]
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What the routes need. `answer_deadline` in seconds caps what callers ask for."""
+
+    flow: Flow[Passage, Source]
+    room: Room
+    issuer: Issuer
+    parts: Parts
+    answer_deadline: float
+
+
+def web_app(door: Door) -> ASGIApp:
+    """The ASGI application: JSON routes, problems for every refusal, its own OpenAPI."""
+    app = FastAPI(
+        title="Sluice",
+        version="1",
+        docs_url=None,  # these pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry={"operation_spans": False, "exclude": _is_health},
+    )
+    app.add_middleware(Edge)
+    problem.install(app)
+    app.include_router(_router(door))
+    return without_query(app)
+
+
+def _is_health(scope: Scope) -> bool:
+    return bool(scope["path"] == "/healthz")
+
+
+def _router(door: Door) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.post("/v1/answers", response_model=AnswerResponse, responses=_REFUSALS)
+    async def answer(
+        request: Request, body: AnswerRequest, bearer: Bearer, seconds: Seconds = None
+    ) -> Response:
+        """Answer a question from the documents that the caller may read."""
+        question = body.to_question()
+        deadlines.enter(_deadline(seconds, door.answer_deadline))
+        identity.enter(door.issuer.verify(_token(bearer)))
+        with door.room.seat():
+            found = await _unless_gone(request, door.flow.ask(question))
+        if found is None:
+            return Response(status_code=CLIENT_GONE)
+        return _json(AnswerResponse.of(found))
+
+    @router.get(
+        "/healthz", response_model=HealthResponse, responses={503: {"model": HealthResponse}}
+    )
+    async def health() -> Response:
+        """Whether this process takes questions. Costs nothing and is never refused."""
+        down = door.parts.down()
+        if not door.parts.ready:
+            return _json(HealthResponse(status="unready", down=down), 503)
+        return _json(HealthResponse(status="degraded" if down else "ok", down=down))
+
+    return router
+
+
+def _json(content: BaseModel, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return Response(content.model_dump_json(), status, headers, "application/json")
+
+
+def _token(bearer: HTTPAuthorizationCredentials | None) -> str:
+    if bearer is None or not bearer.credentials:
+        raise errors.Unauthenticated("no bearer token in the Authorization header")
+    return bearer.credentials
+
+
+def _deadline(asked: str | None, most: float) -> Deadline:
+    if asked is None:
+        return Deadline.after(most)
+    if not _SECONDS.fullmatch(asked) or not float(asked):
+        raise errors.InvalidInput("seconds above 0, such as 2.5", field="Request-Timeout")
+    return Deadline.after(min(float(asked), most))
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """What `work` returns, or None when the client left first: then the work is cancelled."""
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_client_left(request))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return await working if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _client_left(request: Request) -> None:
+    # The body has been read: what follows in the request's own stream is only its end.
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    log.info("client_left")

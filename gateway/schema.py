@@ -1,0 +1,171 @@
+"""What HTTP callers send and get, as JSON."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from chassis.identity import AccessLevel
+from gateway.answer import Answer, Usage
+from gateway.outcome import Acceptance, Mode, Reason
+from gateway.question import Filters, PublicationState, Question
+from sluice.evidence.v1 import evidence_pb2
+
+
+class Strict(BaseModel):
+    """Refuses fields it does not know, so that nothing is silently without effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FilterRequest(Strict):
+    """Each list narrows the search to its values; an empty one does not narrow."""
+
+    document_types: list[str] = []
+    document_ids: list[str] = []
+    areas: list[str] = []
+    publication_states: list[PublicationState] = Field(
+        [], description="published when empty; draft needs the role"
+    )
+
+
+class AnswerRequest(Strict):
+    """A question. Instructions, tools, models and rights cannot be sent."""
+
+    question: str = Field(
+        description="1 to 4,000 characters after white space is normalised",
+        examples=["How do we rotate the database password?"],
+    )
+    filters: FilterRequest = FilterRequest()
+    locale: str = Field(
+        "", description="locale of the instructions; en when empty", examples=["pt"]
+    )
+
+    def to_question(self) -> Question:
+        """The question. Raises InvalidInput that names the field."""
+        filters = Filters(
+            tuple(self.filters.document_types),
+            tuple(self.filters.document_ids),
+            tuple(self.filters.areas),
+            tuple(self.filters.publication_states),
+        )
+        return Question(self.question, filters, self.locale)
+
+
+class CitationResponse(BaseModel):
+    """One mark of the text."""
+
+    label: str
+    start: int = Field(description="first character of the cited sentence, in code points")
+    end: int = Field(description="one past its last character, its mark included")
+    support: float = Field(
+        description="share of it that the source's included text carries, 0 to 1"
+    )
+
+
+class SourceResponse(BaseModel):
+    """What was put before the model under one label, or is shown in an answer's stead."""
+
+    label: str
+    document_id: str
+    title: str
+    version: str
+    heading_path: list[str]
+    included_text: str
+    score: float
+    uri: str
+    access_level: str = Field(examples=["team"])
+    suspected_injection: bool
+    passages: list[str] = Field(description="point ids of the passages it came from")
+
+    @classmethod
+    def of(cls, source: evidence_pb2.Source) -> "SourceResponse":
+        return cls(
+            label=source.label,
+            document_id=source.document_id,
+            title=source.title,
+            version=source.version,
+            heading_path=list(source.heading_path),
+            included_text=source.included_text,
+            score=source.score,
+            uri=source.uri,
+            access_level=AccessLevel(source.access_level).label,
+            suspected_injection=source.suspected_injection,
+            passages=[passage.point_id for passage in source.passages],
+        )
+
+
+class UsageResponse(BaseModel):
+    """What was spent."""
+
+    input_tokens: int | None = Field(description="null when the provider did not say")
+    output_tokens: int | None = Field(description="null when the provider did not say")
+    attempts: int
+    model: str = Field(description="empty when none was asked")
+
+    @classmethod
+    def of(cls, usage: Usage) -> "UsageResponse":
+        return cls(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            attempts=usage.attempts,
+            model=usage.model,
+        )
+
+
+class TimingsResponse(BaseModel):
+    """Milliseconds. A stage that was not asked has null."""
+
+    retrieve: float | None = None
+    assemble: float | None = None
+    generate: float | None = None
+    total: float
+
+
+class AnswerResponse(BaseModel):
+    """The answer, or plainly why there is none: an outage is an answer too."""
+
+    answer_id: str
+    mode: Mode
+    reason: Reason
+    acceptance: Acceptance | None = Field(description="null without content")
+    age_seconds: float | None = Field(description="of a PREVIOUS answer, since it was validated")
+    job_id: str | None = Field(description="of a QUEUED question")
+    text: str
+    citations: list[CitationResponse]
+    sources: list[SourceResponse]
+    usage: UsageResponse
+    timings: TimingsResponse
+    instructions_version: str
+    score_space: str = Field(examples=["COSINE"])
+    epoch: int
+
+    @classmethod
+    def of(cls, answer: Answer[evidence_pb2.Source]) -> "AnswerResponse":
+        written, outcome = answer.written, answer.written.outcome
+        milliseconds = {stage: 1e3 * seconds for stage, seconds in answer.timings.items()}
+        return cls(
+            answer_id=answer.answer_id,
+            mode=outcome.mode,
+            reason=outcome.reason,
+            acceptance=outcome.acceptance,
+            age_seconds=outcome.age,
+            job_id=outcome.job_id or None,
+            text=written.text,
+            citations=[
+                CitationResponse(
+                    label=mark.label, start=mark.start, end=mark.end, support=mark.support
+                )
+                for mark in written.citations
+            ],
+            sources=[SourceResponse.of(source) for source in answer.sources],
+            usage=UsageResponse.of(written.usage),
+            timings=TimingsResponse(**milliseconds, total=1e3 * answer.elapsed),
+            instructions_version=answer.instructions_version,
+            score_space=answer.score_space,
+            epoch=answer.epoch,
+        )
+
+
+class HealthResponse(BaseModel):
+    """Whether this process takes questions, and which parts do not answer."""
+
+    status: str = Field(examples=["ok"], description="ok, degraded (it still answers) or unready")
+    down: list[str] = Field([], examples=[["generate"]])

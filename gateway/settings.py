@@ -1,0 +1,108 @@
+"""What the gateway is told."""
+
+from pathlib import Path
+
+from pydantic import Field, field_validator, model_validator
+
+from chassis import identity as internal
+from chassis.settings import PREFIX, ProcessSettings
+from gateway import identity
+
+
+class GatewaySettings(ProcessSettings):
+    port: int = Field(50050, ge=1, le=65535, description="port for gRPC", examples=["50050"])
+    http_port: int = Field(8080, ge=1, le=65535, description="port for HTTP", examples=["8080"])
+
+    retrieve_target: str = Field(
+        "dns:///127.0.0.1:50052",
+        description="where retrieve is reached",
+        examples=["dns:///retrieve:50052"],
+    )
+    assemble_target: str = Field(
+        "dns:///127.0.0.1:50053",
+        description="where assemble is reached",
+        examples=["dns:///assemble:50053"],
+    )
+    generate_target: str = Field(
+        "dns:///127.0.0.1:50054",
+        description="where generate is reached",
+        examples=["dns:///generate:50054"],
+    )
+
+    answer_deadline: float = Field(
+        60, gt=0, le=600, description="most seconds an answer may take", examples=["60"]
+    )
+    retrieve_seconds: float = Field(
+        10, gt=0, le=600, description="most seconds to wait for retrieve", examples=["10"]
+    )
+    assemble_seconds: float = Field(
+        10, gt=0, le=600, description="most seconds to wait for assemble", examples=["10"]
+    )
+    generate_seconds: float = Field(
+        600, gt=0, le=600, description="most seconds to wait for generate", examples=["60"]
+    )
+    max_in_flight: int = Field(
+        64, ge=1, description="questions answered at once by this process", examples=["64"]
+    )
+
+    issuer_key: Path | None = Field(
+        None,
+        description="PEM file with the public key of the issuer of callers' tokens",
+        examples=["/etc/sluice/issuer.pub.pem"],
+    )
+    issuer: str = Field(
+        "",
+        description="issuer that callers' tokens must name",
+        examples=["https://login.example.org"],
+    )
+    audience: str = Field(
+        identity.AUDIENCE,
+        min_length=1,
+        description="audience that callers' tokens must name",
+        examples=["sluice"],
+    )
+    internal_signing_key: Path | None = Field(
+        None,
+        description="PEM file with the Ed25519 private key that signs internal tokens",
+        examples=["/etc/sluice/internal.pem"],
+    )
+
+    @field_validator("issuer_key")
+    @classmethod
+    def _issuer_key_holds(cls, path: Path | None) -> Path | None:
+        if path is not None:
+            identity.issuer(path, "", "")
+        return path
+
+    @field_validator("internal_signing_key")
+    @classmethod
+    def _signing_key_holds(cls, path: Path | None) -> Path | None:
+        if path is not None and not path.is_file():
+            raise ValueError(f"{path} is no file")
+        internal.signing_key(path)
+        return path
+
+    @model_validator(mode="after")
+    def _keys_are_set(self) -> "GatewaySettings":
+        if self.issuer_key is not None and not self.issuer:
+            raise _missing("ISSUER", "the issuer that tokens name", "https://login.example.org")
+        if self.env == "production" and self.issuer_key is None:
+            what = "a PEM file with the public key of the issuer of callers' tokens"
+            raise _missing("ISSUER_KEY", what, "/etc/sluice/issuer.pub.pem")
+        if self.env == "production" and self.internal_signing_key is None:
+            what = "a PEM file with the Ed25519 private key that signs internal tokens"
+            raise _missing("INTERNAL_SIGNING_KEY", what, "/etc/sluice/internal.pem")
+        return self
+
+    def trusted_issuer(self) -> identity.Issuer:
+        """Whose tokens this process believes."""
+        if self.issuer_key is None:
+            return identity.development_issuer(self.audience)
+        return identity.issuer(self.issuer_key, self.issuer, self.audience)
+
+
+def _missing(name: str, what: str, example: str) -> ValueError:
+    return ValueError(
+        f"{PREFIX}{name} is missing: set it to {what}, such as {example};"
+        f" or set {PREFIX}ENV=development and no {PREFIX}ISSUER_KEY for well-known keys"
+    )

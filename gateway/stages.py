@@ -1,0 +1,111 @@
+"""The flow's three ports over gRPC."""
+
+from collections.abc import Sequence
+
+from chassis.errors import Internal
+from gateway.answer import Found, Message, Prompt, Written
+from gateway.line import Line
+from gateway.question import Question
+from gateway.wire import (
+    citations_of,
+    filters_message,
+    outcome_of,
+    score_space_number,
+    score_space_of,
+    usage_of,
+)
+from sluice.assemble.v1 import assemble_pb2, assemble_pb2_grpc
+from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from sluice.generate.v1 import generate_pb2, generate_pb2_grpc
+from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
+
+
+class Retrieve:
+    """Asks the retrieve stage."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._stub = retrieve_pb2_grpc.RetrieveServiceStub(line.channel)
+
+    async def retrieve(self, question: Question) -> Found[Passage]:
+        request = retrieve_pb2.RetrieveRequest(
+            question=question.text, filters=filters_message(question.filters)
+        )
+        found = await self._line.call(self._stub.Retrieve, request)
+        return Found(found.passages, score_space_of(found.score_space), found.epoch)
+
+
+class Assemble:
+    """Asks the assemble stage."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._stub = assemble_pb2_grpc.AssembleServiceStub(line.channel)
+
+    async def assemble(self, question: Question, found: Found[Passage]) -> Prompt[Source]:
+        request = assemble_pb2.AssembleRequest(
+            question=question.text, candidates=found.passages, locale=question.locale
+        )
+        built = await self._line.call(self._stub.Assemble, request)
+        return Prompt(
+            messages=[Message(message.role, message.content) for message in built.messages],
+            sources=built.sources,
+            input_tokens=built.input_tokens,
+            instructions_version=built.instructions_version,
+            score_space=found.score_space,
+        )
+
+    def as_found(self, passages: Sequence[Passage]) -> Sequence[Source]:
+        return [_source(f"S{rank}", passage) for rank, passage in enumerate(passages, start=1)]
+
+
+class Generate:
+    """Asks the generate stage."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._stub = generate_pb2_grpc.GenerateServiceStub(line.channel)
+
+    async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
+        request = generate_pb2.GenerateRequest(
+            question=question.text,
+            messages=[
+                assemble_pb2.Message(
+                    role=assemble_pb2.Role.ValueType(message.role), content=message.content
+                )
+                for message in prompt.messages
+            ],
+            sources=prompt.sources,
+            input_tokens=prompt.input_tokens,
+            instructions_version=prompt.instructions_version,
+            score_space=score_space_number(prompt.score_space),
+        )
+        return _written(await self._line.call(self._stub.Generate, request))
+
+
+def _written(reply: generate_pb2.GenerateResponse) -> Written:
+    try:
+        outcome = outcome_of(reply.outcome)
+    except ValueError as error:
+        raise Internal("generate sent an outcome outside the contract") from error
+    return Written(outcome, reply.text, citations_of(reply.citations), usage_of(reply.usage))
+
+
+def _source(label: str, passage: Passage) -> Source:
+    texts = ("\n".join(filter(None, (block.context, block.text))) for block in passage.blocks)
+    return Source(
+        label=label,
+        document_id=passage.document_id,
+        revision=passage.revision,
+        title=passage.title,
+        version=passage.version,
+        section_id=passage.section_id,
+        heading_path=passage.heading_path,
+        included_text="\n\n".join(texts),
+        blocks=passage.blocks,
+        passages=[passage],
+        score=passage.score,
+        uri=passage.uri,
+        access_level=passage.access_level,
+        suspected_injection=passage.suspected_injection,
+    )

@@ -1,0 +1,179 @@
+"""The contract's messages to the gateway's nouns and back, for both sides of the gateway."""
+
+from collections.abc import Iterable
+
+from google.protobuf.duration_pb2 import Duration
+
+from chassis.errors import InvalidInput
+from gateway.answer import Answer, Citation, Usage
+from gateway.outcome import Acceptance, Mode, Outcome, Reason
+from gateway.question import Filters, PublicationState, Question
+from sluice.answer.v1 import answer_pb2, outcome_pb2
+from sluice.evidence.v1 import evidence_pb2
+from sluice.retrieve.v1 import retrieve_pb2
+
+_STATES = {
+    PublicationState.DRAFT: evidence_pb2.PUBLICATION_STATE_DRAFT,
+    PublicationState.PUBLISHED: evidence_pb2.PUBLICATION_STATE_PUBLISHED,
+}
+_STATE_NAMES = {number: state for state, number in _STATES.items()}
+_SCORE_SPACE = "SCORE_SPACE_"
+
+
+def question_of(request: answer_pb2.AskRequest) -> Question:
+    """The question in a request. Raises InvalidInput that names the field."""
+    filters = request.filters
+    return Question(
+        request.question,
+        Filters(
+            tuple(filters.document_types),
+            tuple(filters.document_ids),
+            tuple(filters.areas),
+            tuple(_states(filters.publication_states)),
+        ),
+        request.locale,
+    )
+
+
+def _states(numbers: Iterable[int]) -> Iterable[PublicationState]:
+    for position, number in enumerate(numbers):
+        state = _STATE_NAMES.get(evidence_pb2.PublicationState.ValueType(number))
+        if state is None:
+            where = f"filters.publication_states[{position}]"
+            raise InvalidInput("a publication state is draft or published", field=where)
+        yield state
+
+
+def filters_message(filters: Filters) -> retrieve_pb2.Filters:
+    return retrieve_pb2.Filters(
+        document_types=filters.document_types,
+        document_ids=filters.document_ids,
+        areas=filters.areas,
+        publication_states=[_STATES[state] for state in filters.publication_states],
+    )
+
+
+def score_space_of(number: evidence_pb2.ScoreSpace.ValueType) -> str:
+    """Name of a score space, such as COSINE; empty when it is not said or not known."""
+    if number not in evidence_pb2.ScoreSpace.values() or not number:
+        return ""
+    return evidence_pb2.ScoreSpace.Name(number).removeprefix(_SCORE_SPACE)
+
+
+def score_space_number(name: str) -> evidence_pb2.ScoreSpace.ValueType:
+    return evidence_pb2.ScoreSpace.Value(_SCORE_SPACE + (name or "UNSPECIFIED"))
+
+
+def response(answer: Answer[evidence_pb2.Source]) -> answer_pb2.AskResponse:
+    written = answer.written
+    return answer_pb2.AskResponse(
+        answer_id=answer.answer_id,
+        outcome=outcome_message(written.outcome),
+        text=written.text,
+        citations=[
+            outcome_pb2.Citation(
+                label=mark.label, start=mark.start, end=mark.end, support=mark.support
+            )
+            for mark in written.citations
+        ],
+        sources=answer.sources,
+        usage=outcome_pb2.Usage(
+            input_tokens=written.usage.input_tokens,
+            output_tokens=written.usage.output_tokens,
+            attempts=written.usage.attempts,
+            model=written.usage.model,
+        ),
+        timings=[
+            answer_pb2.StageTiming(stage=stage, elapsed=_duration(seconds))
+            for stage, seconds in answer.timings.items()
+        ],
+        instructions_version=answer.instructions_version,
+        score_space=score_space_number(answer.score_space),
+        epoch=answer.epoch,
+    )
+
+
+def citations_of(marks: Iterable[outcome_pb2.Citation]) -> list[Citation]:
+    return [Citation(mark.label, mark.start, mark.end, mark.support) for mark in marks]
+
+
+def usage_of(usage: outcome_pb2.Usage) -> Usage:
+    return Usage(
+        usage.input_tokens if usage.HasField("input_tokens") else None,
+        usage.output_tokens if usage.HasField("output_tokens") else None,
+        usage.attempts,
+        usage.model,
+    )
+
+
+def outcome_of(message: outcome_pb2.Outcome) -> Outcome:
+    """The outcome in a message. Raises ValueError for one outside the contract."""
+    match message.WhichOneof("mode"):
+        case "generated":
+            acceptance = _acceptance_of(message.generated.acceptance)
+            return Outcome(Mode.GENERATED, Reason.NONE, acceptance)
+        case "extractive":
+            reason = outcome_pb2.ExtractiveReason.Name(message.extractive.reason)
+            return Outcome(Mode.EXTRACTIVE, _reason_of(reason), Acceptance.ACCEPTED)
+        case "previous":
+            reason = outcome_pb2.PreviousReason.Name(message.previous.reason)
+            acceptance = _acceptance_of(message.previous.acceptance)
+            age = message.previous.age.ToTimedelta().total_seconds()
+            return Outcome(Mode.PREVIOUS, _reason_of(reason), acceptance, age=age)
+        case "queued":
+            reason = outcome_pb2.QueuedReason.Name(message.queued.reason)
+            return Outcome(Mode.QUEUED, _reason_of(reason), job_id=message.queued.job_id)
+        case "abstained":
+            reason = outcome_pb2.AbstainedReason.Name(message.abstained.reason)
+            return Outcome(Mode.ABSTAINED, _reason_of(reason))
+        case "unavailable":
+            reason = outcome_pb2.UnavailableReason.Name(message.unavailable.reason)
+            return Outcome(Mode.UNAVAILABLE, _reason_of(reason))
+    raise ValueError("an outcome without a mode")
+
+
+def _reason_of(name: str) -> Reason:
+    _, _, word = name.partition("_REASON_")
+    return Reason(word)
+
+
+def _acceptance_of(number: outcome_pb2.Acceptance.ValueType) -> Acceptance:
+    return Acceptance(outcome_pb2.Acceptance.Name(number).removeprefix("ACCEPTANCE_"))
+
+
+def outcome_message(outcome: Outcome) -> outcome_pb2.Outcome:
+    reason = f"{outcome.mode}_REASON_{outcome.reason}"
+    match outcome.mode:
+        case Mode.GENERATED:
+            generated = outcome_pb2.Generated(acceptance=_acceptance_number(outcome.acceptance))
+            return outcome_pb2.Outcome(generated=generated)
+        case Mode.EXTRACTIVE:
+            extractive = outcome_pb2.Extractive(reason=outcome_pb2.ExtractiveReason.Value(reason))
+            return outcome_pb2.Outcome(extractive=extractive)
+        case Mode.PREVIOUS:
+            previous = outcome_pb2.Previous(
+                reason=outcome_pb2.PreviousReason.Value(reason),
+                acceptance=_acceptance_number(outcome.acceptance),
+                age=_duration(outcome.age or 0),
+            )
+            return outcome_pb2.Outcome(previous=previous)
+        case Mode.QUEUED:
+            number = outcome_pb2.QueuedReason.Value(reason)
+            queued = outcome_pb2.Queued(reason=number, job_id=outcome.job_id)
+            return outcome_pb2.Outcome(queued=queued)
+        case Mode.ABSTAINED:
+            abstained = outcome_pb2.Abstained(reason=outcome_pb2.AbstainedReason.Value(reason))
+            return outcome_pb2.Outcome(abstained=abstained)
+        case Mode.UNAVAILABLE:
+            missing = outcome_pb2.Unavailable(reason=outcome_pb2.UnavailableReason.Value(reason))
+            return outcome_pb2.Outcome(unavailable=missing)
+
+
+def _acceptance_number(acceptance: Acceptance | None) -> outcome_pb2.Acceptance.ValueType:
+    return outcome_pb2.Acceptance.Value(f"ACCEPTANCE_{acceptance}")
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromNanoseconds(round(seconds * 1e9))
+    return duration

@@ -109,10 +109,11 @@ class Run:
                 self._thread.run(self.__aexit__(kind, error, trace))
 
     def _changed(self, event: Event) -> None:
-        state.write(self._data, self._running())
+        state.write(self._data, self.running())
         self._report(event)
 
-    def _running(self) -> RunningSuite:
+    def running(self) -> RunningSuite:
+        """Where everything is now."""
         parts = [
             RunningPart(name, self.ports[name], pid, str(self.logs / f"{name}.log"))
             for name, pid in self.pids.items()

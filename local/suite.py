@@ -58,17 +58,17 @@ class Suite(Run):
 def tiers(data: Path, ports: Mapping[str, int], told: Mapping[str, str]) -> list[list[Part]]:
     """The parts in the order in which they can become ready. Raises Refused without a Redis."""
     names = [[name for name in ADDRESSES if name in ports], STAGES, ["gateway"]]
-    return [[part(name, data, ports[name], told) for name in tier] for tier in names]
+    return [[part(name, data, ports, told) for name in tier] for tier in names]
 
 
-def part(name: str, data: Path, port: int, told: Mapping[str, str]) -> Part:
-    own = {f"{PREFIX}PORT": str(port)} if name in STAGES else {}
+def part(name: str, data: Path, ports: Mapping[str, int], told: Mapping[str, str]) -> Part:
+    port = ports[name]
     return Part(
         name=name,
         command=_command(name, data, port),
-        environment={**told, **own},
+        environment={**told, **_own_ports(name, ports)},
         port=port,
-        probe=_probe(name, port),
+        probe=probe(name, port),
         ready_within=READY_WITHIN,
     )
 
@@ -96,6 +96,17 @@ def _command(name: str, data: Path, port: int) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", MODULES.get(name, f"services.{name}"))
 
 
+def _own_ports(name: str, ports: Mapping[str, int]) -> dict[str, str]:
+    """A process of the product calls its own port PORT, whichever process it is."""
+    if name == "gateway":
+        numbers = {"PORT": ports["gateway_grpc"], "HTTP_PORT": ports["gateway"]}
+    elif name in STAGES:
+        numbers = {"PORT": ports[name]}
+    else:
+        numbers = {}
+    return {f"{PREFIX}{variable}": str(number) for variable, number in numbers.items()}
+
+
 def _addresses(ports: Mapping[str, int]) -> dict[str, str]:
     known = {name: f"{LOOPBACK}:{port}" for name, port in ports.items()}
     shapes = {"redis": "redis://{}/0", "qdrant": "http://{}", "models": "http://{}/v1"}
@@ -104,7 +115,8 @@ def _addresses(ports: Mapping[str, int]) -> dict[str, str]:
         for name, shape in shapes.items()
         if name in known
     }
-    return stores | {f"{PREFIX}{name.upper()}_TARGET": known[name] for name in STAGES}
+    targets = {f"{PREFIX}{name.upper()}_TARGET": f"dns:///{known[name]}" for name in STAGES}
+    return stores | targets
 
 
 def _numbers(
@@ -120,7 +132,8 @@ def _numbers(
     return {name: port for name, port in chosen.items() if name not in elsewhere}
 
 
-def _probe(name: str, port: int) -> Probe:
+def probe(name: str, port: int) -> Probe:
+    """How to ask the process of that name whether it is ready."""
     if name == "redis":
         return redis_ready(port)
     if name in {"models", "gateway"}:

@@ -7,6 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from cli.up import hold
 from local import ports
 from local.child import Part
 from local.readiness import http_ready
@@ -90,6 +91,5 @@ def run(folder: Path, first: int, second: int) -> Run:
 
 
 if __name__ == "__main__":
-    from cli.up import hold
-
-    sys.exit(hold(run(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])), lambda _run: None))
+    suite = run(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    sys.exit(asyncio.run(hold(suite, lambda: print("ready", flush=True))))  # noqa: T201 - the test reads it

@@ -1,0 +1,1 @@
+"""The `sluice` command: a thin layer over the suite's own interfaces."""

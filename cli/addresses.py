@@ -1,0 +1,28 @@
+"""Where the suite is: what the caller says, else what runs on the data folder, else defaults."""
+
+import os
+from pathlib import Path
+
+from local import state
+from local.ports import DEFAULTS, LOOPBACK
+
+GATEWAY_VARIABLE = "SLUICE_GATEWAY_URL"
+INGEST_VARIABLE = "SLUICE_INGEST_TARGET"
+
+
+def ports(data: Path) -> dict[str, int]:
+    """Ports of the suite on the data folder; the default ones when none runs there."""
+    suite = state.read(data)
+    return suite.ports if suite else dict(DEFAULTS)
+
+
+def gateway(data: Path) -> str:
+    """URL of the gateway, without a slash at its end."""
+    said = os.environ.get(GATEWAY_VARIABLE, "")
+    return said.rstrip("/") or f"http://{LOOPBACK}:{ports(data)['gateway']}"
+
+
+def ingest(data: Path) -> str:
+    """Host and port of ingest."""
+    said = os.environ.get(INGEST_VARIABLE, "")
+    return said.removeprefix("dns:///") or f"{LOOPBACK}:{ports(data)['ingest']}"

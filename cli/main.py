@@ -1,0 +1,226 @@
+"""The commands and their options; what they do is in the module of the same name."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chassis.identity import AccessLevel
+from cli import addresses, demo, documents, exits, ingest, preview, status, up
+from cli.answer import show
+from cli.gateway_service import ask
+from cli.identity import Identity
+from cli.output import Output, finish
+from cli.sync import Plan
+from local import state
+from local.suite import Suite
+
+app = typer.Typer(
+    help="Grounded answers over your own documents.",
+    epilog=exits.reference(),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _level(label: str) -> AccessLevel:
+    try:
+        return AccessLevel.parse(label)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output, nothing else.")
+]
+Data = Annotated[
+    Path, typer.Option("--data", help="Folder of the suite on this machine.", file_okay=False)
+]
+Profile = Annotated[str, typer.Option(help="Settings file in local/profiles to start with.")]
+Source = Annotated[str, typer.Option(help="Name of the source; the folder's name when not given.")]
+Target = Annotated[Path, typer.Argument(help="A file, or a folder with everything below it.")]
+Subject = Annotated[str, typer.Option(help="Who asks (development only).")]
+Tenant = Annotated[str, typer.Option(help="Whose documents (development only).")]
+Level = Annotated[
+    AccessLevel,
+    typer.Option(
+        parser=_level,
+        metavar="LEVEL",
+        help="Access level: public, team or restricted (development only).",
+    ),
+]
+Groups = Annotated[
+    str, typer.Option(metavar="A,B", help="Groups of the person (development only).")
+]
+Roles = Annotated[str, typer.Option(metavar="A,B", help="Roles of the person (development only).")]
+Token = Annotated[
+    str,
+    typer.Option(
+        envvar="SLUICE_TOKEN",
+        show_envvar=True,
+        help="Token to send instead of a development identity.",
+    ),
+]
+
+DATA = Path(".sluice")
+TEAM = "team"
+
+
+@app.command("up")
+def up_command(*, profile: Profile = "embedded", data: Data = DATA, as_json: Json = False) -> None:
+    """Start every process on this machine and stay; Ctrl-C stops them all."""
+    output = Output(as_json=as_json)
+
+    async def work() -> int:
+        suite = Suite(data, profile=profile, report=partial(up.told, output))
+        return await up.run(suite, output)
+
+    finish(output, work())
+
+
+@app.command("demo")
+def demo_command(
+    *, profile: Profile = "embedded", data: Data = DATA, as_json: Json = False
+) -> None:
+    """Ingest the examples, ask three questions, check every outcome. Uses a suite that runs."""
+    output = Output(as_json=as_json)
+    person = Identity("developer", "demo", AccessLevel.TEAM)
+
+    async def work() -> int:
+        told = partial(up.told, output)
+        suite = state.read(data) or Suite(data, profile=profile, report=told)
+        return await demo.run(suite, person, output)
+
+    finish(output, work())
+
+
+@app.command("ingest")
+def ingest_command(  # noqa: PLR0913 - an option each
+    path: Target,
+    *,
+    source: Source = "",
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Let the source lose every document it held.")
+    ] = False,
+    reconcile: Annotated[
+        bool, typer.Option(help="Retire documents of the source that the folder no longer holds.")
+    ] = True,
+    send_all: Annotated[
+        bool, typer.Option("--send-all", help="Send documents whose content is unchanged, too.")
+    ] = False,
+    tenant: Tenant = "demo",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Bring documents into the index and retire those that are gone."""
+    output = Output(as_json=as_json)
+    person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
+    plan = Plan(
+        source or ingest.default_source(path),
+        retire=reconcile and path.is_dir(),
+        allow_empty=allow_empty,
+        send_all=send_all,
+    )
+    finish(output, ingest.run(path, plan, addresses.ingest(data), person.for_ingest, output))
+
+
+@app.command("preview")
+def preview_command(
+    path: Target,
+    *,
+    tenant: Tenant = "demo",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Show the chunks that a document would become; a folder's in sums. Stores nothing."""
+    output = Output(as_json=as_json)
+    person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
+    finish(output, preview.run(path, addresses.ingest(data), person.for_ingest, output))
+
+
+@app.command("ask")
+def ask_command(  # noqa: PLR0913 - an option each
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    *,
+    level: Level = TEAM,  # type: ignore[assignment] # typer parses defaults
+    groups: Groups = "",
+    tenant: Tenant = "demo",
+    subject: Subject = "developer",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Ask the documents a question."""
+    output = Output(as_json=as_json)
+    person = Identity(subject, tenant, level, _listed(groups), token=token)
+
+    async def work() -> int:
+        answer = await ask(addresses.gateway(data), person.for_gateway(), question)
+        show(output, answer)
+        output.document(answer.raw)
+        return exits.OK
+
+    finish(output, work())
+
+
+@app.command("documents")
+def documents_command(
+    *,
+    source: Annotated[str, typer.Option(help="Only documents of this source.")] = "",
+    tenant: Tenant = "demo",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """List the documents in the index."""
+    output = Output(as_json=as_json)
+    person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
+    finish(output, documents.run(source, addresses.ingest(data), person.for_ingest, output))
+
+
+@app.command("token")
+def token_command(  # noqa: PLR0913 - an option each
+    *,
+    level: Level = TEAM,  # type: ignore[assignment] # typer parses defaults
+    groups: Groups = "",
+    roles: Roles = "",
+    tenant: Tenant = "demo",
+    subject: Subject = "developer",
+    lifetime: Annotated[int, typer.Option(min=1, help="Seconds until it expires.")] = 3_600,
+    as_json: Json = False,
+) -> None:
+    """Print a token for the gateway; a suite with SLUICE_ENV=development accepts it."""
+    person = Identity(subject, tenant, level, _listed(groups), _listed(roles))
+    output = Output(as_json=as_json)
+    minted = person.for_gateway(lifetime)
+    if as_json:
+        output.document({"token": minted, "expires_in": lifetime})
+    else:
+        typer.echo(minted)
+
+
+@app.command("status")
+def status_command(
+    *, tenant: Tenant = "demo", token: Token = "", data: Data = DATA, as_json: Json = False
+) -> None:
+    """Show every process, ready or not, and what the index holds."""
+    output = Output(as_json=as_json)
+    person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
+    ports = addresses.ports(data)
+    finish(output, status.run(data, ports, addresses.ingest(data), person.for_ingest, output))
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Bring the index in step with a folder: send what changed, retire what is gone."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from chassis.errors import (
+    Conflict,
+    Exhausted,
+    Forbidden,
+    InvalidInput,
+    SluiceError,
+    Unauthenticated,
+    Unavailable,
+)
+from cli.concurrency import each
+from cli.folder import File, Walk
+from cli.ingest_service import Listed, Stored
+from cli.refusal import Refusal, refusal
+
+AT_ONCE = 4
+# Seconds before each further try of a document that a busy or restarting stage turned away.
+PAUSES = (1.0, 2.0, 4.0)
+LONGEST_PAUSE = 30.0
+
+Step = Callable[[], None]
+
+
+class Index(Protocol):
+    """What a sync needs of the ingest stage."""
+
+    async def documents(self, source: str = "") -> list[Listed]: ...
+    async def put(self, document_id: str, source: str, content: bytes) -> Stored: ...
+    async def reconcile(
+        self, source: str, document_ids: Sequence[str], *, allow_empty: bool
+    ) -> list[str]: ...
+
+
+@dataclass(slots=True)
+class Report:
+    """What a sync did. Documents are named by their ids."""
+
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    retired: list[str] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    chunks: int = 0
+    embedded: int = 0
+    reused: int = 0
+
+    def count(self, document_id: str, stored: Stored) -> None:
+        outcomes = {"added": self.added, "updated": self.updated, "unchanged": self.unchanged}
+        outcomes[stored.outcome].append(document_id)
+        self.chunks += stored.chunks
+        self.embedded += stored.embedded
+        self.reused += stored.reused
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to sync. `retire` is for whole folders; `send_all` sends what seems unchanged too."""
+
+    source: str
+    retire: bool
+    allow_empty: bool = False
+    send_all: bool = False
+    pauses: Sequence[float] = PAUSES
+
+
+async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
+    """Send, then retire. `step` is called once a file.
+
+    A document's own fault is a refusal in the report. Raises what concerns all of them: no
+    connection, no right, or a source that would lose everything without `allow_empty`.
+    """
+    indexed = {document.document_id: document for document in await index.documents(plan.source)}
+    if plan.retire and not plan.allow_empty:
+        _refuse_to_empty(found, plan.source, indexed)
+    report = Report()
+    report.refused += [Refusal(one.document_id, "", one.reason) for one in found.problems]
+
+    async def send(file: File) -> None:
+        await _send(index, file, plan, indexed, report)
+        step()
+
+    try:
+        await each(found.files, send, at_once=AT_ONCE)
+    except Unavailable as error:
+        done = len(report.added) + len(report.updated) + len(report.unchanged)
+        raise Unavailable(
+            f"{error.message}\n{done} of {len(found.files)} documents were in place by then;"
+            " the same command goes on from there",
+            reason=error.reason,
+            retry_after=error.retry_after,
+        ) from error
+    if plan.retire:
+        kept = _kept(found, indexed)
+        if kept or indexed:
+            report.retired = await index.reconcile(plan.source, kept, allow_empty=plan.allow_empty)
+    report.refused.sort(key=lambda one: one.document_id)
+    return report
+
+
+def _refuse_to_empty(found: Walk, source: str, indexed: Collection[str]) -> None:
+    """A wrong path must not retire a whole source, and neither must another folder's name."""
+    if indexed and not set(_kept(found, indexed)) & set(indexed):
+        raise InvalidInput(
+            f"none of the {len(indexed)} documents of source {source!r} is here, so all would be"
+            " retired: name another source with --source, or pass --allow-empty",
+            field="path",
+        )
+
+
+def _kept(found: Walk, indexed: Collection[str]) -> list[str]:
+    """Ids that stay: what is there, and what cannot be read and so may be there."""
+    unreadable = {problem.document_id for problem in found.problems}
+    folders = tuple(one for one in unreadable if one.endswith("/"))
+    hidden = {one for one in indexed if one.startswith(folders)}
+    return sorted({file.document_id for file in found.files} | (unreadable - {*folders}) | hidden)
+
+
+async def _send(
+    index: Index, file: File, plan: Plan, indexed: dict[str, Listed], report: Report
+) -> None:
+    try:
+        content = await asyncio.to_thread(file.path.read_bytes)
+    except OSError as error:
+        reason = f"the file cannot be read: {error.strerror}"
+        report.refused.append(Refusal(file.document_id, "", reason))
+        return
+    known = indexed.get(file.document_id)
+    same = known is not None and known.content_hash == hashlib.sha256(content).hexdigest()
+    if same and not plan.send_all:
+        report.unchanged.append(file.document_id)
+        return
+    try:
+        report.count(file.document_id, await _patiently(index, file, content, plan))
+    except (Unauthenticated, Forbidden, Unavailable):
+        raise
+    except SluiceError as error:
+        report.refused.append(refusal(file.document_id, error))
+
+
+async def _patiently(index: Index, file: File, content: bytes, plan: Plan) -> Stored:
+    for pause in plan.pauses:
+        try:
+            return await index.put(file.document_id, plan.source, content)
+        except (Unavailable, Exhausted, Conflict) as error:
+            await asyncio.sleep(min(max(pause, error.retry_after or 0), LONGEST_PAUSE))
+    return await index.put(file.document_id, plan.source, content)

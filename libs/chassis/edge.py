@@ -12,6 +12,7 @@ import structlog
 
 from chassis import deadlines, errors, identity, status
 from chassis.deadlines import Deadline
+from chassis.requests import read
 
 Verify = Callable[[str], Awaitable[identity.Caller]]
 Behaviour: TypeAlias = "Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]"
@@ -48,8 +49,8 @@ class Edge(grpc.aio.ServerInterceptor):
             return handler
         if handler.unary_unary:
             return grpc.unary_unary_rpc_method_handler(
-                self._guarded(name, handler.unary_unary),
-                handler.request_deserializer,
+                self._guarded(name, _reading(handler.unary_unary, handler.request_deserializer)),
+                None,
                 handler.response_serializer,
             )
         if handler.stream_unary:
@@ -104,6 +105,13 @@ class Edge(grpc.aio.ServerInterceptor):
     def _deadline(self, context: grpc.aio.ServicerContext[Any, Any]) -> Deadline:
         asked = context.time_remaining()  # None without a deadline
         return Deadline.after(self._limit if asked is None else min(asked, self._limit))
+
+
+def _reading(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
+    async def parsed(raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
+        return await behaviour(read(parse, raw), context)
+
+    return parsed
 
 
 def bearer_token(context: grpc.aio.ServicerContext[Any, Any]) -> str:

@@ -4,16 +4,19 @@ import os
 from pathlib import Path
 
 from local import state
-from local.ports import DEFAULTS, LOOPBACK
+from local.ports import LOOPBACK, told
 
 GATEWAY_VARIABLE = "SLUICE_GATEWAY_URL"
 INGEST_VARIABLE = "SLUICE_INGEST_TARGET"
 
 
 def ports(data: Path) -> dict[str, int]:
-    """Ports of the suite on the data folder; the default ones when none runs there."""
+    """Ports of the suite on the data folder; when none runs there, as set or by default.
+
+    Raises Refused for a setting that is no port.
+    """
     suite = state.read(data)
-    return suite.ports if suite else dict(DEFAULTS)
+    return suite.ports if suite else told(os.environ)
 
 
 def gateway(data: Path) -> str:

@@ -81,7 +81,7 @@ def up_command(*, profile: Profile = "embedded", data: Data = DATA, as_json: Jso
         suite = Suite(data, profile=profile, report=partial(up.told, output))
         return await up.run(suite, output)
 
-    finish(output, work())
+    finish(output, work)
 
 
 @app.command("demo")
@@ -97,7 +97,7 @@ def demo_command(
         suite = state.read(data) or Suite(data, profile=profile, report=told)
         return await demo.run(suite, person, output)
 
-    finish(output, work())
+    finish(output, work)
 
 
 @app.command("ingest")
@@ -128,7 +128,11 @@ def ingest_command(  # noqa: PLR0913 - an option each
         allow_empty=allow_empty,
         send_all=send_all,
     )
-    finish(output, ingest.run(path, plan, addresses.ingest(data), person.for_ingest, output))
+
+    async def work() -> int:
+        return await ingest.run(path, plan, addresses.ingest(data), person.for_ingest, output)
+
+    finish(output, work)
 
 
 @app.command("preview")
@@ -143,7 +147,11 @@ def preview_command(
     """Show the chunks that a document would become; a folder's in sums. Stores nothing."""
     output = Output(as_json=as_json)
     person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
-    finish(output, preview.run(path, addresses.ingest(data), person.for_ingest, output))
+
+    async def work() -> int:
+        return await preview.run(path, addresses.ingest(data), person.for_ingest, output)
+
+    finish(output, work)
 
 
 @app.command("ask")
@@ -168,7 +176,7 @@ def ask_command(  # noqa: PLR0913 - an option each
         output.document(answer.raw)
         return exits.OK
 
-    finish(output, work())
+    finish(output, work)
 
 
 @app.command("documents")
@@ -183,7 +191,11 @@ def documents_command(
     """List the documents in the index."""
     output = Output(as_json=as_json)
     person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
-    finish(output, documents.run(source, addresses.ingest(data), person.for_ingest, output))
+
+    async def work() -> int:
+        return await documents.run(source, addresses.ingest(data), person.for_ingest, output)
+
+    finish(output, work)
 
 
 @app.command("token")
@@ -214,8 +226,12 @@ def status_command(
     """Show every process, ready or not, and what the index holds."""
     output = Output(as_json=as_json)
     person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
-    ports = addresses.ports(data)
-    finish(output, status.run(data, ports, addresses.ingest(data), person.for_ingest, output))
+
+    async def work() -> int:
+        ports, ingest_at = addresses.ports(data), addresses.ingest(data)
+        return await status.run(data, ports, ingest_at, person.for_ingest, output)
+
+    finish(output, work)
 
 
 def main() -> None:

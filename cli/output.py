@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 import typer
@@ -70,10 +70,10 @@ def safe(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def finish(output: Output, work: Coroutine[Any, Any, int]) -> None:
+def finish(output: Output, work: Callable[[], Coroutine[Any, Any, int]]) -> None:
     """Run a command to its exit code. What went wrong is a line, never a traceback."""
     try:
-        code = asyncio.run(work)
+        code = asyncio.run(work())
     except (SluiceError, LocalFailure) as failure:
         output.failure(failure)
         code = exits.code_of(failure)

@@ -26,12 +26,14 @@ def setting(name: str) -> str:
     return f"SLUICE_{name.upper()}_PORT"
 
 
-def from_settings(settings: Mapping[str, str]) -> dict[str, int]:
-    """Ports as set, else the defaults. Redis moves to a free port when nobody chose one.
+def told(settings: Mapping[str, str]) -> dict[str, int]:
+    """Ports as set, else the defaults. Raises Refused naming the variable."""
+    return {name: _port(name, settings) for name in DEFAULTS}
 
-    Raises Refused naming the variable.
-    """
-    ports = {name: _port(name, settings) for name in DEFAULTS}
+
+def chosen(settings: Mapping[str, str]) -> dict[str, int]:
+    """As told, but Redis moves to a free port when its default is taken and nobody set one."""
+    ports = told(settings)
     if setting("redis") not in settings and not is_free(ports["redis"]):
         ports["redis"] = free(1)[0]
     return ports

@@ -125,7 +125,7 @@ def _numbers(
     if ports == "free":
         chosen = port_numbers.all_free()
     elif ports is None:
-        chosen = port_numbers.from_settings(settings)
+        chosen = port_numbers.chosen(settings)
     else:
         chosen = dict(ports)
     elsewhere = {name for name, variable in ADDRESSES.items() if variable in settings}

@@ -1,0 +1,174 @@
+from pathlib import Path
+
+import pytest
+
+from chassis.errors import Conflict, Forbidden, InvalidInput, Unavailable
+from chassis.identity import AccessLevel
+from cli import folder
+from cli.identity import Identity
+from cli.ingest_service import connected
+from cli.sync import Plan, Report, sync
+from tests.cli.stage import Stage
+
+DEVELOPER = Identity("developer", "demo", AccessLevel.TEAM)
+HASTY = (0.0, 0.0)
+
+
+def plan(**changes: object) -> Plan:
+    fields: dict[str, object] = {"source": "docs", "retire": True, "pauses": HASTY, **changes}
+    return Plan(**fields)  # type: ignore[arg-type] # a test's own shorthand
+
+
+async def synced(stage: Stage, root: Path, **changes: object) -> Report:
+    stage.calls.clear()
+    async with connected(stage.address, DEVELOPER.for_ingest) as index:
+        return await sync(index, folder.walk(root), plan(**changes), lambda: None)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    root = tmp_path / "docs"
+    for name in ("a.md", "b.md", "sub/c.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"text of {name}")
+    return root
+
+
+async def test_a_second_run_sends_nothing(stage: Stage, docs: Path) -> None:
+    first = await synced(stage, docs)
+    second = await synced(stage, docs)
+    assert sorted(first.added) == ["a.md", "b.md", "sub/c.txt"]
+    assert (first.chunks, first.embedded) == (6, 6)
+    assert sorted(second.unchanged) == sorted(first.added)
+    assert (stage.calls, second.added, second.embedded) == ([], [], 0)
+
+
+async def test_what_changed_is_sent_and_what_is_gone_is_retired(stage: Stage, docs: Path) -> None:
+    await synced(stage, docs)
+    (docs / "a.md").write_text("another text")
+    (docs / "b.md").rename(docs / "renamed.md")
+    report = await synced(stage, docs)
+    assert (report.updated, report.added, report.retired) == (["a.md"], ["renamed.md"], ["b.md"])
+    assert sorted(stage.documents) == ["a.md", "renamed.md", "sub/c.txt"]
+    assert stage.contents["a.md"] == b"another text"
+
+
+async def test_a_large_file_arrives_whole(stage: Stage, docs: Path) -> None:
+    content = bytes(range(1, 10)) * 200_000
+    (docs / "a.md").write_bytes(content)
+    await synced(stage, docs)
+    assert stage.contents["a.md"] == content
+
+
+async def test_a_malformed_document_is_named_with_its_line_and_the_others_go_in(
+    stage: Stage, docs: Path
+) -> None:
+    (docs / "b.md").write_text("---\naccess: secret\n---\n")
+    report = await synced(stage, docs)
+    assert sorted(report.added) == ["a.md", "sub/c.txt"]
+    (refusal,) = report.refused
+    assert (refusal.document_id, refusal.line) == ("b.md", "2")
+    assert refusal.reason == "access: no such level"
+
+
+async def test_a_document_that_is_refused_now_keeps_its_earlier_revision(
+    stage: Stage, docs: Path
+) -> None:
+    await synced(stage, docs)
+    (docs / "b.md").write_text("access: secret")
+    report = await synced(stage, docs)
+    assert (report.retired, len(report.refused)) == ([], 1)
+    assert stage.contents["b.md"] == b"text of b.md"
+
+
+async def test_documents_below_a_folder_that_cannot_be_read_are_not_retired(
+    stage: Stage, docs: Path
+) -> None:
+    await synced(stage, docs)
+    found = folder.walk(docs)
+    found.files = [file for file in found.files if file.document_id != "sub/c.txt"]
+    found.problems = [folder.Problem("sub/", "the folder cannot be read: Permission denied")]
+    async with connected(stage.address, DEVELOPER.for_ingest) as index:
+        report = await sync(index, found, plan(), lambda: None)
+    assert report.retired == []
+    assert [one.document_id for one in report.refused] == ["sub/"]
+
+
+async def test_an_emptied_folder_retires_nothing_unless_told_so(stage: Stage, docs: Path) -> None:
+    await synced(stage, docs)
+    for file in folder.walk(docs).files:
+        file.path.unlink()
+    with pytest.raises(InvalidInput, match=r"none of the 3 documents .* --allow-empty"):
+        await synced(stage, docs)
+    assert len(stage.documents) == 3
+    report = await synced(stage, docs, allow_empty=True)
+    assert len(report.retired) == 3
+    assert stage.documents == {}
+
+
+async def test_another_folder_of_the_same_name_does_not_replace_the_first(
+    stage: Stage, docs: Path, tmp_path: Path
+) -> None:
+    await synced(stage, docs)
+    other = tmp_path / "other" / "docs"
+    other.mkdir(parents=True)
+    (other / "x.md").write_text("text")
+    with pytest.raises(InvalidInput, match="--source"):
+        await synced(stage, other)
+    assert sorted(stage.documents) == ["a.md", "b.md", "sub/c.txt"]
+
+
+async def test_another_source_is_left_alone(stage: Stage, docs: Path) -> None:
+    await synced(stage, docs)
+    report = await synced(stage, docs / "sub", source="sub")
+    assert (report.added, report.retired) == (["c.txt"], [])
+    assert len(stage.documents) == 4
+
+
+async def test_without_reconciling_nothing_is_retired(stage: Stage, docs: Path) -> None:
+    await synced(stage, docs)
+    (docs / "a.md").unlink()
+    report = await synced(stage, docs, retire=False)
+    assert (report.retired, "a.md" in stage.documents) == ([], True)
+
+
+async def test_everything_is_sent_again_on_request(stage: Stage, docs: Path) -> None:
+    await synced(stage, docs)
+    report = await synced(stage, docs, send_all=True)
+    assert (sorted(report.updated), len(stage.calls)) == (["a.md", "b.md", "sub/c.txt"], 3)
+
+
+async def test_a_busy_stage_is_asked_again(stage: Stage, docs: Path) -> None:
+    stage.failures = [Conflict("another publisher"), Conflict("another publisher")]
+    report = await synced(stage, docs)
+    assert (len(report.added), report.refused, len(stage.calls)) == (3, [], 5)
+
+
+async def test_a_stage_that_stays_down_ends_the_run_without_retiring(
+    stage: Stage, docs: Path
+) -> None:
+    await synced(stage, docs)
+    (docs / "a.md").unlink()
+    (docs / "b.md").write_text("another text")
+    stage.failures = [Unavailable("the index does not answer") for _ in range(9)]
+    with pytest.raises(Unavailable, match=r"the index does not answer\n1 of 2 documents"):
+        await synced(stage, docs)
+    assert "a.md" in stage.documents
+
+
+async def test_a_missing_right_ends_the_run(stage: Stage, docs: Path) -> None:
+    stage.failures = [Forbidden("the role ingest is missing")]
+    with pytest.raises(Forbidden):
+        await synced(stage, docs)
+
+
+async def test_the_development_identity_carries_the_tenant_and_the_role(
+    stage: Stage, docs: Path
+) -> None:
+    await synced(stage, docs)
+    (caller,) = stage.callers
+    assert (caller.subject, caller.tenant, caller.roles) == (
+        "developer",
+        "demo",
+        frozenset({"ingest"}),
+    )

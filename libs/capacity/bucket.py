@@ -89,6 +89,14 @@ class SharedBucket:
         async with self._holding(reservation):
             yield reservation
 
+    async def check(self) -> None:
+        """Raises CapacityUnavailable when Redis does not decide in time.
+
+        Takes nothing, but gives a pool its state: one that is checked at a process's start has
+        opened before the first call.
+        """
+        await self._store.check()
+
     async def close(self) -> None:
         """Finish what is being settled, then close the client. Callers have stopped before."""
         if self._renewal:

@@ -118,6 +118,10 @@ class PoolStore:
         (added,) = await self._run("renew", *identities)
         return added
 
+    async def check(self) -> None:
+        """Gives the pool its state if it has none, and changes nothing else."""
+        await self._run("renew", "")
+
     async def close(self) -> None:
         await self._redis.aclose()
 

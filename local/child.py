@@ -1,8 +1,10 @@
 """One process of the suite: started tethered, logged to its file, ended for certain."""
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import sys
 import time
 from asyncio.subprocess import Process
@@ -79,21 +81,20 @@ class Child:
 
     async def stop(self, grace: float) -> None:
         """SIGTERM, then SIGKILL once `grace` seconds are over. Returns when it has ended."""
-        if self.code is not None:
-            return
         try:
-            self._process.terminate()
+            self._send(signal.SIGTERM)
             async with asyncio.timeout(grace):
                 await self._process.wait()
-        except ProcessLookupError:
-            await self._process.wait()
         except TimeoutError:
             await self.kill()
 
     async def kill(self) -> None:
-        if self.code is None:
-            self._process.kill()
+        self._send(signal.SIGKILL)
         await self._process.wait()
+
+    def _send(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
 
     def last_words(self) -> str:
         """The last line of its log in a readable form; empty when it wrote nothing."""

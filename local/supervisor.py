@@ -149,6 +149,8 @@ class Supervisor:
         return self._policy.first_pause * 2.0 ** (len(kept.restarts) - 1)
 
     async def _end(self, child: Child) -> None:
+        if child.code is not None:
+            return
         await child.stop(self._policy.grace)
         self._tell(child, State.STOPPED)
 

@@ -1,0 +1,30 @@
+import pytest
+
+from local import profile
+from local.failures import Refused
+
+
+def test_comments_and_blank_lines_are_no_settings() -> None:
+    text = "# why\n\nSLUICE_ENV=development\n  # also why\nSLUICE_ANSWER_BASE_URL=http://a/?b=c\n"
+    assert profile.parse(text) == {
+        "SLUICE_ENV": "development",
+        "SLUICE_ANSWER_BASE_URL": "http://a/?b=c",
+    }
+
+
+@pytest.mark.parametrize("line", ["SLUICE_ENV", "PATH=/bin", "export SLUICE_ENV=development"])
+def test_a_line_that_is_no_setting_is_named(line: str) -> None:
+    with pytest.raises(Refused, match="line 2 of the profile is not SLUICE_NAME=value"):
+        profile.parse(f"# first\n{line}\n")
+
+
+def test_the_environment_wins_over_the_profile() -> None:
+    told = profile.load("embedded", {"SLUICE_LOG_LEVEL": "debug", "PATH": "/bin"})
+    assert told["SLUICE_LOG_LEVEL"] == "debug"
+    assert told["SLUICE_ENV"] == "development"
+    assert "PATH" not in told
+
+
+def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(Refused, match="no profile 'cloud'; there are: embedded"):
+        profile.load("cloud", {})

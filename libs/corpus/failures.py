@@ -37,7 +37,8 @@ async def translated(seconds: float) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds) as limit:
             yield
     except grpc.aio.AioRpcError as failure:
-        log.warning("index_failed", code=failure.code().name, details=failure.details())
+        if failure.code() is not _Code.NOT_FOUND:  # how set-up asks whether it is needed
+            log.warning("index_failed", code=failure.code().name, details=failure.details())
         raise _meaning(failure.code()) from failure
     except ResourceExhaustedResponse as failure:
         log.warning("index_failed", code="RESOURCE_EXHAUSTED", details=failure.message)

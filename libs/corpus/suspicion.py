@@ -74,7 +74,7 @@ _GROUPS = {
             (?:above|before_this|(?:that_)?you_(?:were|have_been)_told)_
     """,
     """
-        now pretend obey mention disregard always user
+        now pretend ignore disregard obey mention say answer recommend reply telling tell inform
     """: rf"""
         from_now_on_you_(?:are|must|will|shall|should)_(?:only_|always_)?
             (?:an?|act|answer|respond|reply|obey|behave|ignore|pretend|speak|say)_
@@ -179,7 +179,6 @@ _MARKER = re.compile(
     """,
     re.VERBOSE,
 )
-_MARKER_STEMS = ("<|", "inst]", "sys>>", "_of_turn>", '"evidence"', '"source_ids"', '"label"')
 
 # A key such as `system: linux` is ordinary YAML; a role that speaks to somebody, or two roles
 # that talk to each other, is not.
@@ -212,7 +211,7 @@ def suspected_injection(text: str) -> bool:
     linear in the length of the text.
     """
     folded = _folded(text)
-    return _holds_marker(folded) or _holds_role(folded) or _holds_phrase(folded)
+    return bool(_MARKER.search(folded)) or _holds_role(folded) or _holds_phrase(folded)
 
 
 def _folded(text: str) -> str:
@@ -222,12 +221,8 @@ def _folded(text: str) -> str:
     return _INVISIBLE.sub("", decomposed).encode("ascii", "replace").decode()
 
 
-def _holds_marker(folded: str) -> bool:
-    return any(stem in folded for stem in _MARKER_STEMS) and bool(_MARKER.search(folded))
-
-
 def _holds_role(folded: str) -> bool:
-    if not any(role in folded for role in _SPEAKERS):
+    if "system" not in folded and "assistant" not in folded and "developer" not in folded:
         return False
     lines = _ROLE_LINE.findall(folded)
     roles = {role for role, _ in lines}
@@ -237,6 +232,8 @@ def _holds_role(folded: str) -> bool:
 
 def _holds_phrase(folded: str) -> bool:
     words = folded.translate(_SPACED).split()
+    if _TRIGGERS.keys().isdisjoint(words):
+        return False
+    text = "_".join(["", *words, ""])
     phrases = {phrase for word in _TRIGGERS.keys() & words for phrase in _TRIGGERS[word]}
-    text = "_".join(["", *words, ""]) if phrases else ""
     return any(phrase.search(text) for phrase in phrases)

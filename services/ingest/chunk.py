@@ -13,6 +13,8 @@ from services.ingest.fit import most
 
 # Raised by every change to the rules that shape passages.
 RULES = "blocks1"
+# Longest passage: blanks cost no tokens, but readers, tokenizers and models have their limits.
+CHARACTERS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Chunking:
             return self.profile.document_input(title, heading, text)
 
         def fits(text: str) -> bool:
-            return self.count(whole_input(text)) <= self.budget
+            return len(text) <= CHARACTERS and self.count(whole_input(text)) <= self.budget
 
         units = list(_units(document.text, section, fits))
         for window in self._windows(units, fits):

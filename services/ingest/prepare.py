@@ -122,8 +122,8 @@ class Preparation:
 
 def check(header: Header) -> Format:
     """The format to read by. Raises InvalidInput naming the field of the header."""
-    _check_name("document_id", header.document_id, ID_LENGTH)
-    _check_name("source", header.source, SOURCE_LENGTH)
+    check_id(header.document_id, "header.document_id")
+    check_source(header.source, "header.source")
     extension = PurePosixPath(header.document_id).suffix.lower()
     found = header.format or _EXTENSIONS.get(extension)
     if found is None or found not in _PARSERS:
@@ -162,9 +162,19 @@ def _metadata(
     return header.given.resolved(under=given, title=title, access=access)
 
 
+def check_id(value: str, field: str) -> None:
+    """Raises InvalidInput unless the value can name a document."""
+    _check_name(field, value, ID_LENGTH)
+
+
+def check_source(value: str, field: str) -> None:
+    """Raises InvalidInput unless the value can name a source."""
+    _check_name(field, value, SOURCE_LENGTH)
+
+
 def _check_name(field: str, value: str, length: int) -> None:
     if not 0 < len(value) <= length or not value.isprintable() or value != value.strip():
         raise InvalidInput(
-            f"{field} must have 1 to {length} characters that can be shown",
-            field=f"header.{field}",
+            f"{field} must have 1 to {length} characters that can be shown, no blanks around them",
+            field=field,
         )

@@ -1,0 +1,263 @@
+"""The index as ingest writes it. Qdrant's types and errors stay in here."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from qdrant_client import AsyncQdrantClient, models
+
+from chassis.errors import Conflict
+from corpus import collection, epochs
+from corpus.collection import DENSE
+from corpus.epochs import LIVE
+from corpus.failures import translated
+from corpus.points import Key, StoredPassage, from_payload, to_payload
+from corpus.profile import EmbeddingProfile
+from corpus.scope import live, match, match_any
+
+# Below the time limit of a publisher's lease, so that nothing is written after it lapsed.
+CALL_SECONDS: Final = 5.0
+BATCH_BYTES: Final = 4 * 1024 * 1024
+BATCH_ROWS: Final = 256
+NAMES: Final = 500  # document ids in one condition
+PAGE: Final = 1_000
+
+_FLOAT_BYTES = 4
+_ROW_BYTES = 2_048  # what a row's short fields take at most in practice
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One point to be written."""
+
+    id: str
+    passage: StoredPassage
+    vector: Sequence[float]
+
+
+class Index:
+    """One collection behind its alias. Every call takes at most CALL_SECONDS.
+
+    All raise what `corpus.failures.translated` raises.
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        alias: str,
+        profile: EmbeddingProfile,
+        chunking_version: str,
+    ) -> None:
+        self._client = client
+        self._alias = alias
+        self._profile = profile
+        self._chunking_version = chunking_version
+
+    async def ensure(self) -> None:
+        """Set the collection up where it is not. Raises ContractMismatch if it is another's."""
+        await collection.ensure(self._client, self._alias, self._profile, self._chunking_version)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def epoch(self, tenant: str) -> int:
+        """The epoch that readers are at; 0 before anything was published."""
+        return await epochs.read(self._client, self._alias, tenant, CALL_SECONDS)
+
+    async def begin(self, tenant: str) -> int:
+        """The epoch, whose point exists afterwards; one that is there is not touched."""
+        point = models.PointStruct(
+            id=epochs.point_id(tenant),
+            vector={},
+            payload={epochs.TENANT: tenant, epochs.EPOCH: 0, epochs.PUBLISHER: ""},
+        )
+        async with translated(CALL_SECONDS):
+            await self._client.upsert(
+                self._alias, [point], update_mode=models.UpdateMode.INSERT_ONLY
+            )
+        return await self.epoch(tenant)
+
+    async def clear(self, tenant: str, epoch: int) -> None:
+        """Undo what a publisher left that never got to its epoch: rows first, then marks."""
+        later = models.FieldCondition(key=Key.VALID_FROM, range=models.Range(gt=epoch))
+        marked = models.FieldCondition(key=Key.VALID_TO, range=models.Range(gt=epoch, lt=LIVE))
+        await self._delete(match(Key.TENANT, tenant), later)
+        await self._mark(LIVE, 0, match(Key.TENANT, tenant), marked)
+
+    async def sweep(self, tenant: str, epoch: int, before: int) -> None:
+        """Remove rows that no reader can see and that were retired before a time in seconds."""
+        await self._delete(
+            match(Key.TENANT, tenant),
+            models.FieldCondition(key=Key.VALID_TO, range=models.Range(lte=epoch)),
+            models.FieldCondition(key=Key.RETIRED_AT, range=models.Range(lt=before)),
+        )
+
+    async def holds(self, tenant: str, document_id: str, revision: str) -> bool:
+        """Whether rows of that revision are there, live or retired."""
+        found = await self._count(
+            match(Key.TENANT, tenant),
+            match(Key.DOCUMENT, document_id),
+            match(Key.REVISION, revision),
+        )
+        return found > 0
+
+    async def write(self, rows: Sequence[Row]) -> None:
+        """Write the rows; a batch as `batches` makes them is within every size limit."""
+        points = [
+            models.PointStruct(
+                id=row.id, vector={DENSE: list(row.vector)}, payload=to_payload(row.passage)
+            )
+            for row in rows
+        ]
+        async with translated(CALL_SECONDS):
+            await self._client.upsert(self._alias, points, wait=True)
+
+    async def matches(self, rows: Sequence[Row]) -> bool:
+        """Whether each row reads back as it was written."""
+        async with translated(CALL_SECONDS):
+            found = await self._client.retrieve(
+                self._alias, [row.id for row in rows], with_payload=True
+            )
+        payloads = {str(record.id): record.payload for record in found}
+        return payloads == {row.id: to_payload(row.passage) for row in rows}
+
+    async def retire(self, tenant: str, document_ids: Sequence[str], epoch: int, now: int) -> None:
+        """Let the documents' rows that are live at `epoch` end with the next one.
+
+        `now` is in whole seconds of the epoch time.
+        """
+        for names in _sliced(document_ids, NAMES):
+            await self._mark(
+                epoch + 1,
+                now,
+                match(Key.TENANT, tenant),
+                match_any(Key.DOCUMENT, names),
+                *live(epoch),
+            )
+
+    async def count_live(self, tenant: str, document_ids: Sequence[str], epoch: int) -> int:
+        """Rows of the documents that readers at `epoch` can see."""
+        counts = [
+            await self._count(
+                match(Key.TENANT, tenant), match_any(Key.DOCUMENT, names), *live(epoch)
+            )
+            for names in _sliced(document_ids, NAMES)
+        ]
+        return sum(counts)
+
+    async def advance(self, tenant: str, epoch: int, publisher: str) -> None:
+        """Move readers from `epoch` to the next one, in one write to one point.
+
+        The condition is part of the write: nobody who comes late moves them. Raises Conflict
+        (EPOCH_MOVED).
+        """
+        identity = epochs.point_id(tenant)
+        unmoved = models.Filter(
+            must=[models.HasIdCondition(has_id=[identity]), match(epochs.EPOCH, epoch)]
+        )
+        async with translated(CALL_SECONDS):
+            await self._client.set_payload(
+                self._alias,
+                {epochs.EPOCH: epoch + 1, epochs.PUBLISHER: publisher},
+                unmoved,
+                wait=True,
+            )
+            found = await self._client.retrieve(self._alias, [identity], with_payload=True)
+        payload = (found[0].payload if found else None) or {}
+        if payload.get(epochs.EPOCH) != epoch + 1 or payload.get(epochs.PUBLISHER) != publisher:
+            raise Conflict("another publisher moved the epoch", reason="EPOCH_MOVED")
+
+    async def head(self, tenant: str, document_id: str, epoch: int) -> StoredPassage | None:
+        """The first passage of a document that is live at `epoch`."""
+        found = await self.heads(tenant, [document_id], epoch)
+        return found[0] if found else None
+
+    async def heads(
+        self, tenant: str, document_ids: Sequence[str], epoch: int
+    ) -> list[StoredPassage]:
+        """The first passages of the documents that are live at `epoch`, in order of id."""
+        found: list[StoredPassage] = []
+        for names in _sliced(document_ids, NAMES):
+            condition = models.Filter(
+                must=[*_first_rows(tenant, epoch), match_any(Key.DOCUMENT, names)]
+            )
+            async with translated(CALL_SECONDS):
+                records, _ = await self._client.scroll(
+                    self._alias, condition, limit=len(names), with_payload=True
+                )
+            found += [from_payload(str(record.id), record.payload) for record in records]
+        return sorted(found, key=lambda passage: passage.document_id)
+
+    async def document_ids(self, tenant: str, source: str, epoch: int) -> list[str]:
+        """Ids of the documents that are live at `epoch`, in order; of all sources for ""."""
+        conditions = _first_rows(tenant, epoch)
+        if source:
+            conditions.append(match(Key.SOURCE, source))
+        return sorted(
+            [payload[Key.DOCUMENT] async for payload in self._scrolled(conditions, Key.DOCUMENT)]
+        )
+
+    async def _scrolled(
+        self, conditions: list[models.Condition], field: str
+    ) -> AsyncIterator[dict[str, Any]]:
+        offset = None
+        while True:
+            async with translated(CALL_SECONDS):
+                records, offset = await self._client.scroll(
+                    self._alias,
+                    models.Filter(must=conditions),
+                    limit=PAGE,
+                    offset=offset,
+                    with_payload=[field],
+                )
+            for record in records:
+                yield record.payload or {}
+            if offset is None:
+                return
+
+    async def _count(self, *conditions: models.Condition) -> int:
+        async with translated(CALL_SECONDS):
+            found = await self._client.count(
+                self._alias, models.Filter(must=list(conditions)), exact=True
+            )
+        return found.count
+
+    async def _delete(self, *conditions: models.Condition) -> None:
+        async with translated(CALL_SECONDS):
+            await self._client.delete(self._alias, models.Filter(must=list(conditions)), wait=True)
+
+    async def _mark(self, valid_to: int, now: int, *conditions: models.Condition) -> None:
+        async with translated(CALL_SECONDS):
+            await self._client.set_payload(
+                self._alias,
+                {Key.VALID_TO.value: valid_to, Key.RETIRED_AT.value: now},
+                models.Filter(must=list(conditions)),
+                wait=True,
+            )
+
+
+def batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """The rows in runs of at most BATCH_ROWS and about BATCH_BYTES, at least one a run."""
+    first, size = 0, 0
+    for position, row in enumerate(rows):
+        weight = _weight(row)
+        if position > first and (size + weight > BATCH_BYTES or position - first == BATCH_ROWS):
+            yield rows[first:position]
+            first, size = position, 0
+        size += weight
+    if rows:
+        yield rows[first:]
+
+
+def _weight(row: Row) -> int:
+    text = sum(len(block.readable.encode()) for block in row.passage.blocks)
+    return text + _FLOAT_BYTES * len(row.vector) + _ROW_BYTES
+
+
+def _first_rows(tenant: str, epoch: int) -> list[models.Condition]:
+    return [match(Key.TENANT, tenant), match(Key.CHUNK, 0), *live(epoch)]
+
+
+def _sliced(names: Sequence[str], size: int) -> Iterator[list[str]]:
+    for first in range(0, len(names), size):
+        yield list(names[first : first + size])

@@ -1,0 +1,138 @@
+"""A tenant's documents: put, shown beforehand, deleted, listed, reconciled with their source."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from chassis.errors import InvalidInput
+from corpus.points import StoredPassage
+from services.ingest.embed import Batching, Embedder
+from services.ingest.index import Index
+from services.ingest.lease import Leases
+from services.ingest.prepare import Header, Preparation, Prepared
+from services.ingest.publish import Publisher
+
+
+class Outcome(Enum):
+    """What became of a document that was put."""
+
+    ADDED = auto()
+    UPDATED = auto()
+    UNCHANGED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """`embedded` chunks went to the provider; readers see the document from `epoch` on."""
+
+    outcome: Outcome
+    revision: str
+    chunks: int
+    embedded: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """First passages of some documents in order of id, and whether there are more."""
+
+    heads: Sequence[StoredPassage]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """All writes of one document or source are one epoch."""
+
+    index: Index
+    leases: Leases
+    embedder: Embedder
+    batching: Batching
+    preparation: Preparation
+
+    async def prepare(self, tenant: str, header: Header, data: bytes) -> Prepared:
+        """Raises InvalidInput."""
+        # Parsing takes long enough to hold up everybody else's calls.
+        return await asyncio.to_thread(self.preparation.prepare, tenant, header, data)
+
+    async def put(self, tenant: str, header: Header, data: bytes) -> Put:
+        """Store a document; nothing is embedded or written when nothing differs.
+
+        Raises InvalidInput, and what embedder, index and leases raise.
+        """
+        prepared = await self.prepare(tenant, header, data)
+        await self.index.ensure()
+        epoch = await self.index.epoch(tenant)
+        if (await self._revision(tenant, header.document_id, epoch)) == prepared.revision:
+            return _put(Outcome.UNCHANGED, prepared, 0, epoch)
+        vectors = await self.batching.embed(self.embedder, prepared.chunks)
+        async with self._publisher(tenant) as publisher:
+            epoch = await publisher.begin()
+            before = await self._revision(tenant, header.document_id, epoch)
+            if before == prepared.revision:
+                # Somebody else put the same meanwhile.
+                return _put(Outcome.UNCHANGED, prepared, len(vectors), epoch)
+            epoch = await publisher.replace(epoch, [header.document_id], prepared.passages, vectors)
+        outcome = Outcome.UPDATED if before else Outcome.ADDED
+        return _put(outcome, prepared, len(vectors), epoch)
+
+    async def delete(self, tenant: str, document_id: str) -> tuple[bool, int]:
+        """Whether the document was there, and the epoch from which it is not."""
+        retired, epoch = await self._retire(tenant, [document_id])
+        return bool(retired), epoch
+
+    async def reconcile(
+        self, tenant: str, source: str, document_ids: Sequence[str], *, allow_empty: bool
+    ) -> tuple[list[str], int]:
+        """Retire what the source does not hold any more, in one epoch: their ids, and the epoch.
+
+        Raises InvalidInput (EMPTY_SOURCE) when the source holds nothing and that is not allowed.
+        """
+        if not document_ids and not allow_empty:
+            raise InvalidInput(
+                f"source {source} is empty, which would retire all of its documents",
+                field="document_ids",
+                reason="EMPTY_SOURCE",
+            )
+        kept = set(document_ids)
+        epoch = await self.index.epoch(tenant)
+        live = await self.index.document_ids(tenant, source, epoch)
+        gone = [document_id for document_id in live if document_id not in kept]
+        return await self._retire(tenant, gone, source) if gone else ([], epoch)
+
+    async def page(self, tenant: str, source: str, after: str, size: int) -> Page:
+        """Up to `size` live documents whose ids come after `after`; of all sources for ""."""
+        epoch = await self.index.epoch(tenant)
+        ids = await self.index.document_ids(tenant, source, epoch)
+        following = [document_id for document_id in ids if document_id > after]
+        heads = await self.index.heads(tenant, following[:size], epoch)
+        return Page(heads, more=len(following) > size)
+
+    async def _retire(
+        self, tenant: str, document_ids: Sequence[str], source: str = ""
+    ) -> tuple[list[str], int]:
+        epoch = await self.index.epoch(tenant)
+        if not await self.index.heads(tenant, document_ids, epoch):
+            return [], epoch
+        async with self._publisher(tenant) as publisher:
+            epoch = await publisher.begin()
+            heads = await self.index.heads(tenant, document_ids, epoch)
+            # One may have moved to another source meanwhile.
+            live = [head.document_id for head in heads if not source or head.source == source]
+            return live, await publisher.replace(epoch, live) if live else epoch
+
+    async def _revision(self, tenant: str, document_id: str, epoch: int) -> str:
+        head = await self.index.head(tenant, document_id, epoch)
+        return head.revision if head else ""
+
+    @asynccontextmanager
+    async def _publisher(self, tenant: str) -> AsyncIterator[Publisher]:
+        await self.index.ensure()
+        async with self.leases.hold(tenant) as lease:
+            yield Publisher(self.index, lease, tenant)
+
+
+def _put(outcome: Outcome, prepared: Prepared, embedded: int, epoch: int) -> Put:
+    return Put(outcome, prepared.revision, len(prepared.chunks), embedded, epoch)

@@ -1,0 +1,110 @@
+"""The RPC face of the ingest stage."""
+
+from collections.abc import AsyncIterator
+
+import grpc
+import structlog
+
+from chassis import identity
+from chassis.channels import MESSAGE_BYTES
+from chassis.errors import Forbidden, InvalidInput
+from services.ingest import wire
+from services.ingest.library import Library
+from services.ingest.prepare import Header, check, check_id, check_source
+from sluice.ingest.v1 import ingest_pb2 as pb
+from sluice.ingest.v1.ingest_pb2_grpc import IngestServiceServicer
+
+ROLE = "ingest"
+
+log = structlog.get_logger()
+
+
+class IngestServicer(IngestServiceServicer):
+    """`document_bytes` is the size of the largest document."""
+
+    def __init__(self, library: Library, document_bytes: int) -> None:
+        self._library = library
+        self._document_bytes = document_bytes
+
+    async def PutDocument(  # noqa: N802 - the contract's name
+        self,
+        request_iterator: AsyncIterator[pb.PutDocumentRequest],
+        context: grpc.aio.ServicerContext[pb.PutDocumentRequest, pb.PutDocumentResponse],  # noqa: ARG002
+    ) -> pb.PutDocumentResponse:
+        tenant = _tenant()
+        header, data = await self._received(request_iterator)
+        done = await self._library.put(tenant, header, data)
+        log.info(
+            "document_put",
+            document=header.document_id,
+            outcome=done.outcome.name,
+            chunks=done.chunks,
+            embedded=done.embedded,
+            epoch=done.epoch,
+        )
+        return wire.put_response(done)
+
+    async def PreviewDocument(  # noqa: N802 - the contract's name
+        self,
+        request_iterator: AsyncIterator[pb.PreviewDocumentRequest],
+        context: grpc.aio.ServicerContext[pb.PreviewDocumentRequest, pb.PreviewDocumentResponse],  # noqa: ARG002
+    ) -> pb.PreviewDocumentResponse:
+        tenant = _tenant()
+        header, data = await self._received(request_iterator)
+        response = wire.preview_response(await self._library.prepare(tenant, header, data))
+        if response.ByteSize() > MESSAGE_BYTES:
+            raise InvalidInput(
+                f"{header.document_id}: too large to be shown in {len(response.chunks):,} chunks",
+                field="data",
+                reason="PREVIEW_TOO_LARGE",
+            )
+        return response
+
+    async def DeleteDocument(  # noqa: N802 - the contract's name
+        self,
+        request: pb.DeleteDocumentRequest,
+        context: grpc.aio.ServicerContext[pb.DeleteDocumentRequest, pb.DeleteDocumentResponse],  # noqa: ARG002
+    ) -> pb.DeleteDocumentResponse:
+        tenant = _tenant()
+        check_id(request.document_id, "document_id")
+        deleted, epoch = await self._library.delete(tenant, request.document_id)
+        log.info("document_deleted", document=request.document_id, found=deleted, epoch=epoch)
+        return pb.DeleteDocumentResponse(deleted=deleted, epoch=epoch)
+
+    async def ListDocuments(  # noqa: N802 - the contract's name
+        self,
+        request: pb.ListDocumentsRequest,
+        context: grpc.aio.ServicerContext[pb.ListDocumentsRequest, pb.ListDocumentsResponse],  # noqa: ARG002
+    ) -> pb.ListDocumentsResponse:
+        tenant = _tenant()
+        after, size = wire.page_start(request), wire.page_size(request)
+        page = await self._library.page(tenant, request.source, after, size)
+        return pb.ListDocumentsResponse(
+            documents=[wire.document(head) for head in page.heads],
+            next_page_token=wire.page_token(page.heads[-1].document_id) if page.more else "",
+        )
+
+    async def ReconcileSource(  # noqa: N802 - the contract's name
+        self,
+        request: pb.ReconcileSourceRequest,
+        context: grpc.aio.ServicerContext[pb.ReconcileSourceRequest, pb.ReconcileSourceResponse],  # noqa: ARG002
+    ) -> pb.ReconcileSourceResponse:
+        tenant = _tenant()
+        check_source(request.source, "source")
+        retired, epoch = await self._library.reconcile(
+            tenant, request.source, request.document_ids, allow_empty=request.allow_empty
+        )
+        log.info("source_reconciled", source=request.source, retired=len(retired), epoch=epoch)
+        return pb.ReconcileSourceResponse(retired=retired, epoch=epoch)
+
+    async def _received(self, parts: AsyncIterator[wire.Part]) -> tuple[Header, bytes]:
+        header = await wire.header(parts)
+        check(header)
+        return header, await wire.data(parts, header.document_id, self._document_bytes)
+
+
+def _tenant() -> str:
+    caller = identity.current()
+    if ROLE not in caller.roles:
+        raise Forbidden(f"this needs the role {ROLE}", reason="ROLE_MISSING")
+    return caller.tenant

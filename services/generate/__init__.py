@@ -1,0 +1,1 @@
+"""One validated answer from assembled evidence, or an honest refusal."""

@@ -1,0 +1,71 @@
+"""The answer contract: what a model may reply, and nothing else."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from chassis.errors import DataViolation
+from services.generate.marks import marks
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "status": {"type": "string", "enum": ["answered", "insufficient"]},
+        "answer": {"type": "string"},
+        "source_ids": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["status", "answer", "source_ids"],
+    "additionalProperties": False,
+}
+
+
+class InvalidOutput(DataViolation):
+    """The message says which rule was broken, and repeats nothing of the model's text."""
+
+    default_reason = "INVALID_OUTPUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply that keeps the contract. `is_sufficient` is False where the model found no answer."""
+
+    is_sufficient: bool
+    text: str
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    status: Literal["answered", "insufficient"]
+    answer: str
+    source_ids: list[str]
+
+
+def read(reply: str, admitted: frozenset[str]) -> Answer:
+    """The answer in a model's reply, its text unchanged. Raises InvalidOutput."""
+    parsed = _parse(reply)
+    if parsed.status == "insufficient":
+        return Answer(is_sufficient=False, text="")
+    if not parsed.answer.strip():
+        raise InvalidOutput("answered without a text")
+    if not parsed.source_ids:
+        raise InvalidOutput("answered without sources")
+    if not admitted.issuperset(parsed.source_ids):
+        raise InvalidOutput("a source that was not admitted")
+    cited = {label for mark in marks(parsed.answer) for label in mark.labels}
+    if not cited.issubset(parsed.source_ids):
+        raise InvalidOutput("a mark that is not among the sources")
+    return Answer(is_sufficient=True, text=parsed.answer)
+
+
+def _parse(reply: str) -> _Reply:
+    try:
+        return _Reply.model_validate_json(reply)
+    except ValidationError as error:
+        fields = {str(part) for item in error.errors() for part in item["loc"][:1]}
+        raise InvalidOutput(
+            f"not the agreed JSON: {', '.join(sorted(fields)) or 'syntax'}"
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidOutput("not the agreed JSON: half a character") from error

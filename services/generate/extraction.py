@@ -1,0 +1,46 @@
+"""Answering by quoting, where the profile has no model."""
+
+import asyncio
+from collections.abc import Sequence
+
+from services.generate.extract import Calibration, extract
+from services.generate.quotes import Quotable
+from services.generate.result import Citation, Result, Verdict
+from services.generate.task import Task
+
+
+class Extraction:
+    """Quotes the sources, or abstains. Asks no provider and needs no allowance."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self._calibration = calibration
+
+    async def answer(self, task: Task) -> Result:
+        # What resembles instructions may be weighed by a model; it is nothing to quote.
+        sources = [source for source in task.sources if not source.is_suspected]
+        if not task.sources:
+            return Result(Verdict.NOTHING_FOUND)
+        # Some tens of milliseconds of work, which must not hold up the process's other calls.
+        quotes = await asyncio.to_thread(
+            extract, task.question, sources, task.scores, self._calibration
+        )
+        return quoted(quotes) if quotes else Result(Verdict.INSUFFICIENT)
+
+
+def quoted(quotes: Sequence[Quotable]) -> Result:
+    """The quotations one after another, each with its mark."""
+    text, citations = "", []
+    for before, quote in zip([None, *quotes], quotes, strict=False):
+        text += _break(before, quote)
+        start = len(text)
+        text += f"{quote.text} [{quote.source.label}]"
+        citations.append(Citation(quote.source.label, start, len(text), support=1.0))
+    return Result(Verdict.EXTRACTIVE, text, tuple(citations))
+
+
+def _break(before: Quotable | None, quote: Quotable) -> str:
+    """Prose of one source reads on; rows, code and other sources begin a line of their own."""
+    if before is None:
+        return ""
+    reads_on = before.source is quote.source and before.is_prose and quote.is_prose
+    return " " if reads_on else "\n"

@@ -1,0 +1,90 @@
+"""The contract's messages as the domain's nouns, and back."""
+
+import math
+
+from chassis.errors import InvalidInput
+from services.generate.evidence import Block, Kind, Scores, Source
+from services.generate.outcome import outcome
+from services.generate.result import Citation, Result, Spent
+from services.generate.task import Message, Role, Task
+from sluice.answer.v1 import outcome_pb2
+from sluice.assemble.v1 import assemble_pb2
+from sluice.evidence.v1 import evidence_pb2
+from sluice.generate.v1 import generate_pb2 as pb
+
+_KINDS = {
+    evidence_pb2.BLOCK_KIND_PARAGRAPH: Kind.PARAGRAPH,
+    evidence_pb2.BLOCK_KIND_LIST: Kind.LIST,
+    evidence_pb2.BLOCK_KIND_TABLE: Kind.TABLE,
+    evidence_pb2.BLOCK_KIND_CODE: Kind.CODE,
+}
+_ROLES = {assemble_pb2.ROLE_SYSTEM: Role.SYSTEM, assemble_pb2.ROLE_USER: Role.USER}
+
+
+def task(request: pb.GenerateRequest) -> Task:
+    """Raises InvalidInput that names the field."""
+    is_cosine = request.score_space == evidence_pb2.SCORE_SPACE_COSINE
+    found = Task(
+        question=request.question,
+        messages=tuple(_message(at, message) for at, message in enumerate(request.messages)),
+        sources=tuple(_source(at, source) for at, source in enumerate(request.sources)),
+        scores=Scores.COSINE if is_cosine else Scores.OTHER,
+        input_tokens=request.input_tokens,
+    )
+    if len({source.label for source in found.sources}) < len(found.sources):
+        raise InvalidInput("two sources have one label", field="sources")
+    return found
+
+
+def response(result: Result) -> pb.GenerateResponse:
+    return pb.GenerateResponse(
+        outcome=outcome(result.verdict),
+        text=result.text,
+        citations=[_citation(citation) for citation in result.citations],
+        usage=_usage(result.spent),
+    )
+
+
+def _message(at: int, message: assemble_pb2.Message) -> Message:
+    if message.role not in _ROLES:
+        raise InvalidInput("a message needs a role", field=f"messages[{at}].role")
+    return Message(_ROLES[message.role], message.content)
+
+
+def _source(at: int, source: evidence_pb2.Source) -> Source:
+    if not source.label:
+        raise InvalidInput("a source needs a label", field=f"sources[{at}].label")
+    if not math.isfinite(source.score):
+        raise InvalidInput("the score is not a finite number", field=f"sources[{at}].score")
+    return Source(
+        label=source.label,
+        document=source.document_id,
+        title=source.title,
+        headings=tuple(source.heading_path),
+        text=source.included_text,
+        blocks=tuple(_block(block) for block in source.blocks),
+        score=source.score,
+        is_suspected=source.suspected_injection,
+    )
+
+
+def _block(block: evidence_pb2.Block) -> Block:
+    return Block(_KINDS.get(block.kind, Kind.PARAGRAPH), block.text, block.context)
+
+
+def _citation(citation: Citation) -> outcome_pb2.Citation:
+    return outcome_pb2.Citation(
+        label=citation.label,
+        start=citation.start,
+        end=citation.end,
+        support=citation.support,
+    )
+
+
+def _usage(spent: Spent) -> outcome_pb2.Usage:
+    return outcome_pb2.Usage(
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        attempts=spent.attempts,
+        model=spent.model,
+    )

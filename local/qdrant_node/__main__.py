@@ -49,4 +49,5 @@ def main() -> None:
         sys.exit(f"qdrant node: {failure}")
 
 
-main()
+if __name__ == "__main__":
+    main()

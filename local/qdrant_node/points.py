@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # the stubs' aliases do not exist at run time
 
+import math
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -49,6 +50,8 @@ def _engine_value(value: wire.Value) -> Any:  # noqa: ANN401 -- any JSON value
             return engine_payload(value.struct_value.fields)
         case "list_value":
             return [_engine_value(item) for item in value.list_value.values]
+        case "double_value" if not math.isfinite(value.double_value):
+            raise BadInput("A payload holds a number that is not finite")
         case kind:
             return getattr(value, kind)
 

@@ -101,6 +101,8 @@ class Conversion:
 
     def _diverse(self, diverse: wire.NearestInputWithMmr, level: _Level) -> _Scoring:
         vector, named = self._vector(diverse.nearest, level)
+        if isinstance(vector, edge.SparseVector):
+            raise Unserved("MMR over a sparse vector")
         mmr = diverse.mmr
         diversity = mmr.diversity if mmr.HasField("diversity") else _DEFAULT_DIVERSITY
         if not 0 <= diversity <= 1:

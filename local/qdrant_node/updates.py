@@ -18,12 +18,6 @@ from local.qdrant_node.schema import VectorSchema
 
 # ruff: noqa: ANN401 -- a single operation and a part of a batch are two types with the same fields
 
-_MODES = {
-    wire.Upsert: edge.UpdateMode.Upsert,
-    wire.InsertOnly: edge.UpdateMode.InsertOnly,
-    wire.UpdateOnly: edge.UpdateMode.UpdateOnly,
-}
-
 
 def batched(operation: wire.PointsUpdateOperation, schema: VectorSchema) -> edge.UpdateOperation:
     kind = operation.WhichOneof("operation")
@@ -44,7 +38,7 @@ def engine_update(kind: str, request: Any, schema: VectorSchema) -> edge.UpdateO
             return edge.UpdateOperation.upsert_points(
                 [engine_point(point, schema) for point in request.points],
                 condition=_condition(request),
-                update_mode=_MODES[request.update_mode],
+                update_mode=getattr(edge.UpdateMode, wire.UpdateMode.Name(request.update_mode)),
             )
         case "update_vectors":
             return edge.UpdateOperation.update_vectors(

@@ -56,7 +56,7 @@ class Node:
 Start = Callable[..., Node]
 
 
-def spawn(folder: Path, port: int | str | None = None) -> Node:
+def spawn(folder: Path, port: int | None = None) -> Node:
     if port is None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -67,7 +67,7 @@ def spawn(folder: Path, port: int | str | None = None) -> Node:
         stderr=subprocess.PIPE,
         text=True,
     )
-    return Node(int(port) if str(port).isdigit() else 0, folder, process)
+    return Node(port, folder, process)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def start() -> Iterator[Start]:
     """Starts nodes that end with the test; it does not wait for them."""
     nodes: list[Node] = []
 
-    def start_node(folder: Path, port: int | str | None = None) -> Node:
+    def start_node(folder: Path, port: int | None = None) -> Node:
         nodes.append(spawn(folder, port))
         return nodes[-1]
 

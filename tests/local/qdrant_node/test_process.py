@@ -100,7 +100,7 @@ async def _write_until_killed(node: Node) -> set[int]:
                 enough.set()
 
     writing = asyncio.create_task(write())
-    await enough.wait()
+    await asyncio.wait_for(enough.wait(), EXIT_SECONDS)
     node.process.kill()
     with pytest.raises(AioRpcError):
         await writing
@@ -149,11 +149,11 @@ async def test_clients_of_two_processes_write_and_read_at_once(
         sys.executable, "-c", WRITER, str(node.port), name, stdout=subprocess.PIPE
     )
     assert other.stdout is not None
-    assert await other.stdout.readline() == b"ready\n"
-
-    for number in range(100):
-        await client.upsert(name, [point(number)])
-    output, _ = await other.communicate()
+    async with asyncio.timeout(EXIT_SECONDS):
+        assert await other.stdout.readline() == b"ready\n"
+        for number in range(100):
+            await client.upsert(name, [point(number)])
+        output, _ = await other.communicate()
 
     assert 100 <= int(output) <= 200
     assert (await client.count(name)).count == 200

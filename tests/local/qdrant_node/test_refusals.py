@@ -93,6 +93,12 @@ TABLE: list[tuple[str, Call, grpc.StatusCode, str]] = [
     ("NaN", upsert({"dense": [1, float("nan")]}), BAD, "not finite"),
     ("infinity", upsert({"dense": [1, float("inf")]}), BAD, "not finite"),
     (
+        "NaN in a payload",
+        lambda client, name: client.set_payload(name, {"a": [float("nan")]}, models.Filter()),
+        BAD,
+        "not finite",
+    ),
+    (
         "sparse vector with one index twice",
         upsert({"sparse": models.SparseVector(indices=[1, 1], values=[1, 2])}),
         BAD,
@@ -129,6 +135,17 @@ TABLE: list[tuple[str, Call, grpc.StatusCode, str]] = [
         ),
         UNSERVED,
         "query variant recommend",
+    ),
+    (
+        "MMR over a sparse vector",
+        query(
+            query=models.NearestQuery(
+                nearest=models.SparseVector(indices=[1], values=[1]), mmr=models.Mmr()
+            ),
+            using="sparse",
+        ),
+        UNSERVED,
+        "MMR over a sparse vector",
     ),
     (
         "groups",

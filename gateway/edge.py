@@ -1,5 +1,6 @@
 """What stands around every HTTP request: its id, its log lines, and the last resort."""
 
+import asyncio
 import re
 from uuid import uuid4
 
@@ -8,6 +9,7 @@ from opentelemetry import trace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from chassis.errors import Unavailable
 from gateway.problem import refusal
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -40,13 +42,20 @@ class Edge:
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
-            try:
-                await self._app(scope, receive, named)
-            except Exception as error:  # the edge of the process: nothing may leave as it is
-                log.exception("request_failed")
-                if started:
-                    raise
-                await refusal(request_id, error)(scope, receive, named)
+            failure = await self._failure(scope, receive, named)
+            if failure is not None and not started:
+                await refusal(request_id, failure)(scope, receive, named)
+
+    async def _failure(self, scope: Scope, receive: Receive, send: Send) -> Exception | None:
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            # The server cancels a request only at its own end, and nobody waits for the task.
+            return Unavailable("the gateway is stopping", reason="STOPPING")
+        except Exception as error:  # the edge of the process: nothing may leave as it is
+            log.exception("request_failed")
+            return error
+        return None
 
 
 def _request_id(scope: Scope) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import socket
 from collections.abc import Iterator
 
@@ -45,7 +46,7 @@ async def serve_http(
         backlog=BACKLOG,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=round(grace),
+        timeout_graceful_shutdown=math.ceil(grace),
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve([listener]))

@@ -5,20 +5,18 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.gateway.house import SEATS, House, gateway, stages
+from tests.gateway.house import ALL, SEATS, House, gateway, served
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
     """One gateway for a module's tests."""
-    behind = stages()
-    for stage in behind.values():
-        await stage.start()
     log = tmp_path_factory.mktemp("gateway") / "log"
-    async with gateway(behind, log, MAX_IN_FLIGHT=str(SEATS)) as house:
+    async with (
+        served(*ALL) as behind,
+        gateway(behind, log, {"MAX_IN_FLIGHT": str(SEATS)}) as house,
+    ):
         yield house
-    for stage in behind.values():
-        await stage.stop()
 
 
 @pytest_asyncio.fixture(loop_scope="module")

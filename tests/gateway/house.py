@@ -4,11 +4,12 @@ import asyncio
 import os
 import socket
 import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import grpc
@@ -28,9 +29,10 @@ from sluice.generate.v1 import generate_pb2
 from sluice.retrieve.v1 import retrieve_pb2
 
 SEATS = 3
+ALL = ("retrieve", "assemble", "generate")
 QUESTION = "How do we rotate the database password?"
 
-Behaviour = Callable[[Any], Awaitable[Any]]
+Behaviour = Callable[[Any], Awaitable[Message]]
 
 
 @dataclass
@@ -60,7 +62,9 @@ class Stage:
     def __post_init__(self) -> None:
         self.behaviour = self.normal
 
-    async def answer(self, request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    async def answer(
+        self, request: Message, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> Message:
         left = deadlines.within(1_000).remaining()
         metadata = dict(context.invocation_metadata() or ())
         self.seen.append(Seen(request, identity.current(), left, metadata))
@@ -74,6 +78,17 @@ class Stage:
     async def reached(self) -> None:
         async with asyncio.timeout(5):
             await self.called.wait()
+
+    def hold(self) -> asyncio.Event:
+        """Let calls wait until the event is set, then answer as usual."""
+        release = asyncio.Event()
+
+        async def waiting(request: Message) -> Message:
+            await release.wait()
+            return await self.normal(request)
+
+        self.behaviour = waiting
+        return release
 
     def reset(self) -> None:
         self.behaviour = self.normal
@@ -98,7 +113,7 @@ class Stage:
         await self.server.start()
 
     def _handlers(self) -> grpc.GenericRpcHandler:
-        handler = grpc.unary_unary_rpc_method_handler(
+        handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
             self.answer, self.request.FromString, lambda reply: reply.SerializeToString()
         )
         title = self.name.title()
@@ -163,15 +178,15 @@ WRITTEN = generate_pb2.GenerateResponse(
 )
 
 
-def returning(reply: Any) -> Behaviour:
-    async def behaviour(request: Any) -> Any:
+def returning(reply: Message) -> Behaviour:
+    async def behaviour(request: Message) -> Message:
         return reply
 
     return behaviour
 
 
-def taking(seconds: float, reply: Any) -> Behaviour:
-    async def behaviour(request: Any) -> Any:
+def taking(seconds: float, reply: Message) -> Behaviour:
+    async def behaviour(request: Message) -> Message:
         await asyncio.sleep(seconds)  # a slow stage, not a wait for something
         return reply
 
@@ -179,14 +194,15 @@ def taking(seconds: float, reply: Any) -> Behaviour:
 
 
 def raising(error: Exception) -> Behaviour:
-    async def behaviour(request: Any) -> Any:
+    async def behaviour(request: Message) -> Message:
         raise error
 
     return behaviour
 
 
-async def hanging(request: Any) -> Any:
-    await asyncio.Event().wait()
+async def hanging(request: Message) -> Message:
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never
 
 
 @dataclass
@@ -222,6 +238,14 @@ class House:
             "/v1/answers", json=sent, headers={**bearer(), **named(headers)}
         )
 
+    async def listens(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.http_port)
+        except ConnectionRefusedError:
+            return False
+        writer.close()
+        return True
+
     def logged(self) -> str:
         return self.log.read_text()
 
@@ -230,17 +254,24 @@ def named(headers: dict[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
-def token(**claims: Any) -> str:
-    return development_token(
-        claims.pop("subject", "ana"),
-        claims.pop("tenant", "acme"),
-        claims.pop("level", AccessLevel.TEAM),
-        **claims,
-    )
+def token(
+    subject: str = "ana",
+    tenant: str = "acme",
+    level: AccessLevel = AccessLevel.TEAM,
+    lifetime: int = 3_600,
+    audience: str = "sluice",
+) -> str:
+    return development_token(subject, tenant, level, lifetime=lifetime, audience=audience)
 
 
-def bearer(**claims: Any) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token(**claims)}"}
+def bearer(tenant: str = "acme", level: AccessLevel = AccessLevel.TEAM) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token(tenant=tenant, level=level)}"}
+
+
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not await holds():  # noqa: ASYNC110 - another process has no event to wait for
+            await asyncio.sleep(0.01)
 
 
 def stages() -> dict[str, Stage]:
@@ -255,13 +286,32 @@ def stages() -> dict[str, Stage]:
 
 
 @asynccontextmanager
-async def gateway(behind: dict[str, Stage], log: Path, **env: str) -> AsyncIterator[House]:
+async def served(*names: str) -> AsyncIterator[dict[str, Stage]]:
+    """All three stages, of which those named run."""
+    behind = stages()
+    try:
+        for name in names:
+            await behind[name].start()
+        yield behind
+    finally:
+        for stage in behind.values():
+            await stage.stop()
+
+
+@asynccontextmanager
+async def gateway(
+    behind: dict[str, Stage],
+    log: Path,
+    told: Mapping[str, str] = MappingProxyType({}),
+    *,
+    wait: bool = True,
+) -> AsyncIterator[House]:
     """A gateway before the stages, ready, with everything that it logs in a file."""
     port, http_port = find_port(), find_port()
     targets = {
         f"SLUICE_{n.upper()}_TARGET": f"dns:///127.0.0.1:{s.port}" for n, s in behind.items()
     }
-    settings = {"ENV": "development", "PORT": str(port), "HTTP_PORT": str(http_port), **env}
+    settings = {"ENV": "development", "PORT": str(port), "HTTP_PORT": str(http_port), **told}
     with log.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -275,7 +325,8 @@ async def gateway(behind: dict[str, Stage], log: Path, **env: str) -> AsyncItera
         f"dns:///127.0.0.1:{port}", service="sluice.answer.v1.AnswerService", idempotent=False
     )
     try:
-        await ready(channel)
+        if wait:
+            await ready(channel)
         yield House(client, channel, behind, process, log, http_port)
     finally:
         await client.aclose()

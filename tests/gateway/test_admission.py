@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import grpc
@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from chassis.identity import AccessLevel, Caller, Minter, development_key
 from gateway.identity import _DEVELOPMENT_SECRET
 from sluice.answer.v1 import answer_pb2
-from tests.gateway.house import QUESTION, SEATS, House, Stage, bearer, hanging, token
+from tests.gateway.house import QUESTION, SEATS, House, bearer, hanging, raising, token, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -236,16 +236,9 @@ async def test_the_tenant_is_the_tokens_whatever_the_request_says(house: House) 
 @asynccontextmanager
 async def full(house: House) -> AsyncIterator[None]:
     """Every seat taken by a question that waits in generate."""
-    release = asyncio.Event()
-    normal = house.generate.normal
-
-    async def waiting(request: object) -> object:
-        await release.wait()
-        return await normal(request)
-
-    house.generate.behaviour = waiting
+    release = house.generate.hold()
     asking = [asyncio.create_task(house.ask()) for _ in range(SEATS)]
-    await until(lambda: _count(house.generate, SEATS))
+    await all_seats_taken(house)
     try:
         yield
     finally:
@@ -254,14 +247,11 @@ async def full(house: House) -> AsyncIterator[None]:
     assert [response.status_code for response in answered] == [200] * SEATS
 
 
-async def _count(stage: Stage, number: int) -> bool:
-    return len(stage.seen) == number
+async def all_seats_taken(house: House) -> None:
+    async def taken() -> bool:
+        return len(house.generate.seen) == SEATS
 
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(5):
-        while not await holds():
-            await asyncio.sleep(0)
+    await until(taken)
 
 
 async def test_the_question_too_many_is_refused_at_once_and_health_is_not(house: House) -> None:
@@ -303,7 +293,7 @@ async def test_a_client_that_leaves_ends_the_stage_call_and_frees_its_seat(house
         _, writer = await asyncio.open_connection("127.0.0.1", house.http_port)
         writer.write(head.encode() + body)
         writers.append(writer)
-    await until(lambda: _count(house.generate, SEATS))
+    await all_seats_taken(house)
     assert (await house.ask()).status_code == 503
 
     clock = asyncio.get_running_loop().time
@@ -325,7 +315,7 @@ async def test_a_cancelled_grpc_call_ends_the_stage_call_and_frees_its_seat(hous
     request = answer_pb2.AskRequest(question=QUESTION)
     calls = [house.answers.Ask(request, metadata=metadata, timeout=20) for _ in range(SEATS)]
     waiting = [asyncio.ensure_future(call) for call in calls]
-    await until(lambda: _count(house.generate, SEATS))
+    await all_seats_taken(house)
     clock = asyncio.get_running_loop().time
     left = clock()
     calls[0].cancel()
@@ -344,17 +334,15 @@ async def test_health_names_the_parts_that_are_down(house: House) -> None:
 
     async def degraded() -> bool:
         found = await house.http.get("/healthz")
-        return found.status_code == 200 and found.json() == {
-            "status": "degraded",
-            "down": ["generate"],
-        }
+        told: dict[str, object] = found.json()
+        return found.status_code == 200 and told == {"status": "degraded", "down": ["generate"]}
+
+    async def mended() -> bool:
+        told: dict[str, object] = (await house.http.get("/healthz")).json()
+        return told == {"status": "ok"}
 
     await until(degraded)
     await house.generate.start()
-
-    async def mended() -> bool:
-        return (await house.http.get("/healthz")).json() == {"status": "ok"}
-
     await until(mended)
 
 
@@ -365,7 +353,7 @@ async def test_questions_and_tokens_never_reach_the_log(house: House) -> None:
     bad = json.dumps({"question": f"\ud800 {marker}"}).encode()
     await house.http.post("/v1/answers", content=bad, headers={**bearer(), **JSON})
     await house.http.post(f"/v1/answers?q={marker}", json={}, headers=bearer())
-    house.assemble.behaviour = _failing(RuntimeError("bug"))
+    house.assemble.behaviour = raising(RuntimeError("bug"))
     failed = await house.ask({"question": f"Where is {marker}?"}, X_Request_Id="the-failed-one")
     assert failed.status_code == 500
     await house.http.post("/v1/answers", json={"question": marker})
@@ -377,10 +365,3 @@ async def test_questions_and_tokens_never_reach_the_log(house: House) -> None:
     assert all(line["answer_id"] and line["request_id"] and line["trace_id"] for line in answered)
     of_failed = [line["event"] for line in lines if line.get("request_id") == "the-failed-one"]
     assert of_failed == ["stage_failed", "request_refused"]
-
-
-def _failing(error: Exception) -> Callable[[object], Awaitable[object]]:
-    async def behaviour(request: object) -> object:
-        raise error
-
-    return behaviour

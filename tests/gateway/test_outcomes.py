@@ -9,28 +9,28 @@ import pytest
 import pytest_asyncio
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
 from google.rpc.status_pb2 import Status
-from grpc_status import rpc_status
 
 from chassis import errors
+from chassis.identity import AccessLevel
+from gateway.identity import development_token
 from sluice.answer.v1 import answer_pb2, outcome_pb2
 from sluice.assemble.v1 import assemble_pb2
 from sluice.evidence.v1 import evidence_pb2
 from sluice.generate.v1 import generate_pb2
 from sluice.retrieve.v1 import retrieve_pb2
 from tests.gateway.house import (
+    ALL,
     FOUND,
     PROMPT,
     QUESTION,
     WRITTEN,
     House,
-    Stage,
-    bearer,
     gateway,
     hanging,
     passage,
     raising,
     returning,
-    stages,
+    served,
     taking,
     token,
 )
@@ -137,8 +137,8 @@ async def test_the_stages_get_the_question_and_hand_the_evidence_on_unchanged(ho
 
 
 async def test_each_stage_sees_the_caller_in_a_token_of_its_own(house: House) -> None:
-    headers = bearer(subject="bo", tenant="globex", groups=["sre"], roles=["editor"])
-    await house.ask(**headers)
+    outside = development_token("bo", "globex", AccessLevel.TEAM, groups=["sre"], roles=["editor"])
+    await house.ask(Authorization=f"Bearer {outside}")
     callers = [stage.seen[0].caller for stage in house.stages.values()]
     assert callers[0] == callers[1] == callers[2]
     caller = callers[0]
@@ -146,7 +146,7 @@ async def test_each_stage_sees_the_caller_in_a_token_of_its_own(house: House) ->
     assert (caller.groups, caller.roles) == (frozenset({"sre"}), frozenset({"editor"}))
     tokens = {stage.seen[0].metadata["authorization"] for stage in house.stages.values()}
     assert len(tokens) == 3
-    assert headers["Authorization"] not in tokens
+    assert f"Bearer {outside}" not in tokens
 
 
 # Each row of the outcome table that generate can send: message, mode, reason, acceptance.
@@ -339,14 +339,9 @@ async def test_no_caller_gets_more_time_than_the_gateway_grants(house: House) ->
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def impatient(tmp_path: Path) -> AsyncIterator[House]:
-    behind = stages()
-    for stage in behind.values():
-        await stage.start()
-    limits = {f"{name.upper()}_SECONDS": "0.2" for name in behind}
-    async with gateway(behind, tmp_path / "log", **limits) as house:
+    limits = {f"{name.upper()}_SECONDS": "0.2" for name in ALL}
+    async with served(*ALL) as behind, gateway(behind, tmp_path / "log", limits) as house:
         yield house
-    for stage in behind.values():
-        await stage.stop()
 
 
 async def test_a_stage_slower_than_its_own_limit_is_down_not_the_caller_late(

@@ -1,0 +1,120 @@
+"""Whatever is sent over HTTP, nothing breaks and every refusal is a problem."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import httpx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.admission import Room
+from gateway.answer import Found, Prompt, Written
+from gateway.flow import Flow
+from gateway.identity import development_issuer
+from gateway.question import Question
+from gateway.readiness import Parts
+from gateway.routes import Door, web_app
+from gateway.wire import filters_message
+from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from sluice.retrieve.v1.retrieve_pb2 import RetrieveRequest
+from tests.gateway.house import bearer
+
+
+class Stages:
+    """Finds nothing, but puts the question on the wire as the real adapter does."""
+
+    async def retrieve(self, question: Question) -> Found[Passage]:
+        filters = filters_message(question.filters)
+        RetrieveRequest(question=question.text, filters=filters).SerializeToString()
+        return Found([], "", 0)
+
+    async def assemble(self, question: Question, found: Found[Passage]) -> Prompt[Source]:
+        raise RuntimeError("nothing was found")
+
+    def as_found(self, passages: Sequence[Passage]) -> Sequence[Source]:
+        raise RuntimeError("nothing was found")
+
+    async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
+        raise RuntimeError("nothing was found")
+
+
+STAGES = Stages()
+APP = web_app(
+    Door(Flow(STAGES, STAGES, STAGES), Room(1), development_issuer(), Parts([]), answer_deadline=5)
+)
+JSON = {"Content-Type": "application/json"}
+
+# Every code point, lone surrogates among them.
+TEXT = st.text(st.characters(codec=None, categories=["Cs", "Cc", "L", "N", "P", "Z"]), max_size=30)
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+TEXTS = st.lists(TEXT, max_size=3)
+FILTERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "document_types": TEXTS | VALUE,
+        "document_ids": TEXTS | VALUE,
+        "areas": TEXTS | VALUE,
+        "publication_states": st.lists(st.sampled_from(["draft", "published"])) | VALUE,
+    },
+)
+QUESTION = st.fixed_dictionaries(
+    {"question": TEXT | VALUE}, optional={"filters": FILTERS | VALUE, "locale": TEXT | VALUE}
+)
+
+
+def post(content: bytes, headers: dict[str, str]) -> httpx.Response:
+    async def once() -> httpx.Response:
+        transport = httpx.ASGITransport(app=APP, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            return await client.post("/v1/answers", content=content, headers=headers)
+
+    return asyncio.run(once())
+
+
+def check(response: httpx.Response) -> None:
+    if response.status_code == 200:
+        assert response.json()["reason"] == "NOTHING_FOUND"
+    else:
+        assert response.status_code in {400, 401, 413, 415}
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.json()["status"] == response.status_code
+
+
+@settings(max_examples=150, deadline=None)
+@given(QUESTION | VALUE)
+def test_no_json_breaks_the_gateway(body: object) -> None:
+    check(post(json.dumps(body).encode(), {**bearer(), **JSON}))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200), st.binary(max_size=20))
+def test_no_bytes_break_the_gateway(raw: bytes, inside: bytes) -> None:
+    for content in (raw, b'{"question": "' + inside + b'"}', b'{"question": ' + inside + b"}"):
+        check(post(content, {**bearer(), **JSON}))
+
+
+HEADER = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "Authorization": HEADER | HEADER.map("Bearer {}".format),
+            "Content-Type": HEADER | st.just("application/json; charset=utf-8"),
+            "Request-Timeout": HEADER | st.floats().map(str),
+            "X-Request-Id": HEADER,
+            "traceparent": HEADER,
+            "baggage": HEADER,
+            "Content-Encoding": HEADER,
+        },
+    )
+)
+def test_no_header_breaks_the_gateway(headers: dict[str, str]) -> None:
+    check(post(b'{"question": "why"}', {**bearer(), **JSON, **headers}))

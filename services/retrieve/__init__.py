@@ -1,0 +1,1 @@
+"""The right passages, only those that the caller may read."""

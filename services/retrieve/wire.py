@@ -1,0 +1,128 @@
+"""The contract's messages as the domain's nouns, and back. What can never work is refused here."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from google.protobuf.duration_pb2 import Duration
+
+from chassis.errors import InvalidInput
+from chassis.identity import AccessLevel
+from corpus.points import Kind, State, StoredBlock, StoredPassage
+from corpus.suspicion import suspected_injection
+from services.retrieve.filters import Filters
+from services.retrieve.guard import Found
+from services.retrieve.search import Result, Wanted
+from sluice.evidence.v1 import evidence_pb2 as evidence
+from sluice.retrieve.v1 import retrieve_pb2 as pb
+
+LARGEST_TOP_K = 100
+FILTER_VALUES = 1_000
+
+_STATES = {
+    evidence.PUBLICATION_STATE_DRAFT: State.DRAFT,
+    evidence.PUBLICATION_STATE_PUBLISHED: State.PUBLISHED,
+}
+_STATE_NUMBERS = {state: number for number, state in _STATES.items()}
+_LEVEL_NUMBERS = {
+    AccessLevel.PUBLIC: evidence.ACCESS_LEVEL_PUBLIC,
+    AccessLevel.TEAM: evidence.ACCESS_LEVEL_TEAM,
+    AccessLevel.RESTRICTED: evidence.ACCESS_LEVEL_RESTRICTED,
+}
+_KINDS = {
+    Kind.PARAGRAPH: evidence.BLOCK_KIND_PARAGRAPH,
+    Kind.LIST: evidence.BLOCK_KIND_LIST,
+    Kind.TABLE: evidence.BLOCK_KIND_TABLE,
+    Kind.CODE: evidence.BLOCK_KIND_CODE,
+}
+
+
+def wanted(request: pb.RetrieveRequest, default_top_k: int) -> Wanted:
+    """Raises InvalidInput that names the field."""
+    if request.top_k > LARGEST_TOP_K:
+        raise InvalidInput(f"top_k is above {LARGEST_TOP_K}", field="top_k")
+    asked = request.filters
+    return Wanted(
+        question=request.question,
+        filters=Filters(
+            document_types=_values("document_types", asked.document_types),
+            document_ids=_values("document_ids", asked.document_ids),
+            areas=_values("areas", asked.areas),
+        ),
+        states=tuple(map(_state, asked.publication_states)),
+        top_k=request.top_k or default_top_k,
+    )
+
+
+def response(result: Result, profile: str) -> pb.RetrieveResponse:
+    returned = len(result.passages)
+    return pb.RetrieveResponse(
+        passages=[_passage(found) for found in result.passages],
+        score_space=evidence.SCORE_SPACE_COSINE,
+        counts=pb.RetrieveCounts(
+            candidates=result.candidates, passed_threshold=returned, returned=returned
+        ),
+        timings=pb.RetrieveTimings(
+            embedding=_duration(result.embedding_seconds), search=_duration(result.search_seconds)
+        ),
+        epoch=result.epoch,
+        embedding_profile=profile,
+        chunking_version=result.chunking_version,
+    )
+
+
+def _values(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    if len(values) > FILTER_VALUES:
+        raise InvalidInput(f"more than {FILTER_VALUES} values", field=f"filters.{name}")
+    return tuple(values)
+
+
+def _state(number: evidence.PublicationState.ValueType) -> State:
+    if number not in _STATES:
+        raise InvalidInput("unknown publication state", field="filters.publication_states")
+    return _STATES[number]
+
+
+def _passage(found: Found) -> evidence.Passage:
+    passage = found.passage
+    return evidence.Passage(
+        point_id=found.id,
+        document_id=passage.document_id,
+        revision=passage.revision,
+        chunking_version=passage.chunking_version,
+        chunk=passage.chunk,
+        title=passage.title,
+        version=passage.version,
+        section_id=passage.section_id,
+        heading_path=passage.heading_path,
+        blocks=[_block(block) for block in passage.blocks],
+        access_level=_LEVEL_NUMBERS[passage.access],
+        groups=passage.groups,
+        document_type=passage.document_type,
+        area=passage.area,
+        publication_state=_STATE_NUMBERS[passage.state],
+        uri=passage.uri,
+        score=found.score,
+        suspected_injection=suspected_injection(_readable(passage)),
+    )
+
+
+def _readable(passage: StoredPassage) -> str:
+    return "\n".join([passage.title, *passage.heading_path, passage.text])
+
+
+def _block(block: StoredBlock) -> evidence.Block:
+    return evidence.Block(
+        ordinal=block.ordinal,
+        piece=block.piece,
+        kind=_KINDS[block.kind],
+        start=block.start,
+        end=block.end,
+        text=block.text,
+        context=block.context,
+    )
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromTimedelta(timedelta(seconds=seconds))
+    return duration

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -43,6 +43,10 @@ Data = Annotated[
     Path, typer.Option("--data", help="Folder of the suite on this machine.", file_okay=False)
 ]
 Profile = Annotated[str, typer.Option(help="Settings file in local/profiles to start with.")]
+FreePorts = Annotated[
+    bool,
+    typer.Option("--free-ports", help="Take any free ports; commands find them by --data."),
+]
 Source = Annotated[str, typer.Option(help="Name of the source; the folder's name when not given.")]
 Target = Annotated[Path, typer.Argument(help="A file, or a folder with everything below it.")]
 Subject = Annotated[str, typer.Option(help="Who asks (development only).")]
@@ -73,12 +77,19 @@ TEAM = "team"
 
 
 @app.command("up")
-def up_command(*, profile: Profile = "embedded", data: Data = DATA, as_json: Json = False) -> None:
+def up_command(
+    *,
+    profile: Profile = "embedded",
+    data: Data = DATA,
+    free_ports: FreePorts = False,
+    as_json: Json = False,
+) -> None:
     """Start every process on this machine and stay; Ctrl-C stops them all."""
     output = Output(as_json=as_json)
 
     async def work() -> int:
-        suite = Suite(data, profile=profile, report=partial(up.told, output))
+        ports: Literal["free"] | None = "free" if free_ports else None
+        suite = Suite(data, profile=profile, ports=ports, report=partial(up.told, output))
         return await up.run(suite, output)
 
     finish(output, work)
@@ -86,15 +97,20 @@ def up_command(*, profile: Profile = "embedded", data: Data = DATA, as_json: Jso
 
 @app.command("demo")
 def demo_command(
-    *, profile: Profile = "embedded", data: Data = DATA, as_json: Json = False
+    *,
+    profile: Profile = "embedded",
+    data: Data = DATA,
+    free_ports: FreePorts = False,
+    as_json: Json = False,
 ) -> None:
     """Ingest the examples, ask three questions, check every outcome. Uses a suite that runs."""
     output = Output(as_json=as_json)
     person = Identity("developer", "demo", AccessLevel.TEAM)
 
     async def work() -> int:
+        ports: Literal["free"] | None = "free" if free_ports else None
         told = partial(up.told, output)
-        suite = state.read(data) or Suite(data, profile=profile, report=told)
+        suite = state.read(data) or Suite(data, profile=profile, ports=ports, report=told)
         return await demo.run(suite, person, output)
 
     finish(output, work)

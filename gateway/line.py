@@ -1,7 +1,7 @@
 """A stage as the gateway calls it: one token a stage, bounded time, and what its errors mean here.
 
 Upstream errors end here. What the caller can mend passes on, an outage keeps its kind, anything
-else is a bug of ours whose words only the log sees.
+else is a bug of ours whose words stay in the stage.
 """
 
 from dataclasses import dataclass
@@ -56,11 +56,12 @@ class Line:
         words = error.message.removeprefix(f"{self.stage}: ")
         if isinstance(error, OUTAGES):
             return error
-        if isinstance(error, errors.InvalidInput) and error.field.startswith(CALLERS_FIELDS):
-            return errors.InvalidInput(words, field=error.field, reason=error.reason)
+        field = error.field if isinstance(error, errors.InvalidInput) else ""
+        if field.startswith(CALLERS_FIELDS):
+            return errors.InvalidInput(words, field=field, reason=error.reason)
         if isinstance(error, errors.Forbidden):
             return errors.Forbidden(words, reason=error.reason)
-        log.error("stage_failed", stage=self.stage, reason=error.reason, words=words)
+        log.error("stage_failed", stage=self.stage, reason=error.reason, field=field)
         return errors.Internal("internal error; the log has the details")
 
     async def check(self) -> None:

@@ -173,6 +173,27 @@ async def test_a_line_break_in_a_request_id_reaches_no_header_and_no_log(house: 
     assert "Set-Cookie" not in house.logged()
 
 
+async def test_a_request_id_of_a_megabyte_is_not_taken_in(house: House) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", house.http_port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Request-Id: " + b"x" * 1_000_000)
+    async with asyncio.timeout(5):
+        said = await reader.read(1_000)
+    writer.transport.abort()
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert b"xxx" not in said
+    assert "xxx" not in house.logged()
+
+
+async def test_the_contract_is_published(house: House) -> None:
+    published = (await house.http.get("/openapi.json")).json()
+    answers = published["paths"]["/v1/answers"]["post"]
+    assert set(answers["responses"]) == {"200", "4XX", "5XX"}
+    assert set(answers["responses"]["4XX"]["content"]) == {"application/problem+json"}
+    request = published["components"]["schemas"]["AnswerRequest"]
+    assert set(request["properties"]) == {"question", "filters", "locale"}
+    assert request["additionalProperties"] is False
+
+
 def forged(**changes: object) -> str:
     claims = jwt.decode(token(), options={"verify_signature": False}) | changes
     claims = {name: value for name, value in claims.items() if value is not None}

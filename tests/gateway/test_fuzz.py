@@ -85,13 +85,13 @@ def check(response: httpx.Response) -> None:
         assert response.json()["status"] == response.status_code
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(QUESTION | VALUE)
 def test_no_json_breaks_the_gateway(body: object) -> None:
     check(post(json.dumps(body).encode(), {**bearer(), **JSON}))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200), st.binary(max_size=20))
 def test_no_bytes_break_the_gateway(raw: bytes, inside: bytes) -> None:
     for content in (raw, b'{"question": "' + inside + b'"}', b'{"question": ' + inside + b"}"):
@@ -101,7 +101,7 @@ def test_no_bytes_break_the_gateway(raw: bytes, inside: bytes) -> None:
 HEADER = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.fixed_dictionaries(
         {},

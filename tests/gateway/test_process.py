@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from asyncio.subprocess import PIPE
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -14,6 +15,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from chassis.settings import load
+from gateway.settings import GatewaySettings
 from tests.gateway.house import ALL, QUESTION, bearer, find_port, gateway, hanging, served, until
 
 
@@ -55,40 +58,65 @@ def keys(tmp_path: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", ["ISSUER", "ISSUER_KEY", "INTERNAL_SIGNING_KEY"])
-async def test_a_missing_key_source_stops_the_start_and_is_named_with_an_example(
-    keys: dict[str, str], name: str
+@pytest.fixture
+def refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[dict[str, str]], str]:
+    """What a start with these settings says before it exits with 2."""
+
+    def start(settings: dict[str, str]) -> str:
+        for name, value in settings.items():
+            monkeypatch.setenv(f"SLUICE_{name}", value)
+        with pytest.raises(SystemExit) as stopped:
+            load(GatewaySettings)
+        assert stopped.value.code == 2
+        return capsys.readouterr().err
+
+    return start
+
+
+EXAMPLES = {
+    "ISSUER": "https://login.example.org",
+    "ISSUER_KEY": "/etc/sluice/issuer.pub.pem",
+    "INTERNAL_SIGNING_KEY": "/etc/sluice/internal.pem",
+}
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES.items())
+def test_a_missing_key_source_stops_the_start_and_is_named_with_an_example(
+    keys: dict[str, str], refused: Callable[[dict[str, str]], str], name: str, example: str
 ) -> None:
-    example = {
-        "ISSUER": "https://login.example.org",
-        "ISSUER_KEY": "/etc/sluice/issuer.pub.pem",
-        "INTERNAL_SIGNING_KEY": "/etc/sluice/internal.pem",
-    }
     del keys[name]
-    code, said = await ended(**keys)
-    assert code == 2
+    said = refused(keys)
     assert said.startswith(f"SLUICE_{name} is missing: set it to ")
-    assert example[name] in said
+    assert example in said
     assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("name", "value"),
     [
-        ({"ISSUER_KEY": "/nowhere.pem"}, "SLUICE_ISSUER_KEY: /nowhere.pem cannot be read"),
-        ({"INTERNAL_SIGNING_KEY": "/nowhere.pem"}, "SLUICE_INTERNAL_SIGNING_KEY: /nowhere.pem"),
-        ({"MAX_IN_FLIGHT": "0"}, "SLUICE_MAX_IN_FLIGHT: "),
-        ({"ANSWER_DEADLINE": "soon"}, "SLUICE_ANSWER_DEADLINE: "),
-        ({"HTTP_PORT": "70000"}, "SLUICE_HTTP_PORT: "),
+        ("ISSUER_KEY", "/nowhere.pem"),
+        ("INTERNAL_SIGNING_KEY", "/nowhere.pem"),
+        ("MAX_IN_FLIGHT", "0"),
+        ("ANSWER_DEADLINE", "soon"),
+        ("HTTP_PORT", "70000"),
+        ("AUDIENCE", ""),
     ],
 )
-async def test_a_wrong_setting_stops_the_start_and_is_named(
-    keys: dict[str, str], change: dict[str, str], expected: str
+def test_a_wrong_setting_stops_the_start_and_is_named_with_an_example(
+    keys: dict[str, str], refused: Callable[[dict[str, str]], str], name: str, value: str
 ) -> None:
-    code, said = await ended(**(keys | change))
+    said = refused(keys | {name: value})
+    assert said.startswith(f"SLUICE_{name}: ")
+    assert f"; for example SLUICE_{name}=" in said
+    assert said.count("\n") == 1
+
+
+async def test_the_process_itself_stops_at_wrong_settings() -> None:
+    code, said = await ended(ENV="production")
     assert code == 2
-    assert said.startswith(expected)
-    assert "for example SLUICE_" in said
+    assert said.startswith("SLUICE_ISSUER_KEY is missing")
 
 
 async def test_a_development_token_opens_nothing_in_production(

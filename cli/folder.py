@@ -90,12 +90,13 @@ def _add_subfolder(found: Walk, folder: Path, root: Path, identity: str) -> None
 
 def _skipping_rule(path: Path) -> str:
     """Why an entry is no document; empty when it may be one."""
+    if path.is_dir():
+        # Site generators keep their documents in folders such as _posts.
+        return "hidden folders" if path.name.startswith(".") else ""
     if path.name.startswith((".", "_")):
         return "names that begin with . or _"
     if path.name == "README.md":
         return "README.md"
-    if path.is_dir():
-        return ""
     if path.suffix.lower() not in EXTENSIONS:
         return "formats that are not read"
     return ""

@@ -63,9 +63,10 @@ def show(output: Output, report: Report, source: str, seconds: float) -> None:
         f" {len(refused)} refused",
         style="bold",
     )
+    rate = f" ({report.embedded / seconds:.1f} embedded/s)" if report.embedded else ""
     output.line(
         f"{report.chunks} chunks sent, {report.embedded} embedded, {report.reused} reused"
-        f" in {seconds:.1f} s ({report.embedded / max(seconds, 1e-3):.1f} embedded/s)"
+        f" in {seconds:.1f} s{rate}"
     )
 
 

@@ -29,10 +29,16 @@ def test_what_is_no_document_is_counted_by_rule(tmp_path: Path) -> None:
     assert [file.document_id for file in found.files] == ["a.md"]
     assert found.skipped == {
         "README.md": 2,
-        "names that begin with . or _": 2,
+        "names that begin with . or _": 1,
+        "hidden folders": 1,
         "formats that are not read": 1,
     }
     assert found.problems == []
+
+
+def test_a_folder_that_begins_with_an_underscore_is_walked(tmp_path: Path) -> None:
+    write(tmp_path, "_posts/a.md", "_posts/_draft.md")
+    assert ids(tmp_path) == ["_posts/a.md"]
 
 
 def test_links_are_followed_to_files_inside_the_folder_only(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ class Verifier:
             raise Unauthenticated(
                 f"the token is not for {self._stage}", reason="WRONG_AUDIENCE"
             ) from error
-        except jwt.InvalidTokenError as error:
+        except (jwt.InvalidTokenError, RecursionError, OverflowError) as error:
             raise Unauthenticated("the token does not hold", reason="BAD_TOKEN") from error
         return caller_of(claims)
 

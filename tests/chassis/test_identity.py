@@ -1,5 +1,6 @@
 """Internal tokens: what is signed, what is refused."""
 
+import base64
 import time
 from pathlib import Path
 
@@ -80,6 +81,13 @@ def test_another_key_or_algorithm_is_refused() -> None:
     ):
         with pytest.raises(Unauthenticated):
             VERIFIER.verify(forged)
+
+
+def test_a_hostile_token_is_refused_like_any_other() -> None:
+    nested = base64.urlsafe_b64encode(b"[" * 100_000).decode().rstrip("=")
+    for hostile in (f"{nested}.{nested}.", token(iat=10**400), "\x00", "..."):
+        with pytest.raises(Unauthenticated):
+            VERIFIER.verify(hostile)
 
 
 def test_keys_come_from_pem_files_of_the_right_kind(tmp_path: Path) -> None:

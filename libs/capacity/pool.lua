@@ -3,7 +3,8 @@
 -- KEYS[1]  hash: 'pool' as packed below; 'opens', the microsecond from which anything is admitted;
 --          'lease:<id>' for each reservation, '<batch> <tokens>'
 -- KEYS[2]  sorted set: reservation id -> the microsecond at which its lease lapses
--- ARGV[1]  the caller's limits as packed below; ARGV[2] a reservation's id; then the script's own
+-- ARGV[1]  the caller's limits as packed below (lease and delay in microseconds)
+-- ARGV[2]  a reservation's id; the script's own arguments follow
 --
 -- Units and formulas: pool.py. Every number is whole and below 2^53, which a double holds exactly;
 -- packed doubles cost Redis half of what the same numbers cost as text.

@@ -128,6 +128,18 @@ async def test_a_new_pool_tells_when_it_opens(shared_server: Server, client: Red
     assert (caught.value.reason, caught.value.retry_after) == ("CAPACITY_REQUESTS", 3.0)
 
 
+async def test_checking_a_pool_opens_it_and_takes_nothing(
+    shared_server: Server, client: Redis
+) -> None:
+    async with bucket(shared_server.url, ONE_PLACE, lease=0.1) as made:
+        await made.check()
+        before = pool.dump(client)
+        await made.check()
+    assert pool.dump(client) == before
+    assert pool.level(client).places == 0
+    assert not client.exists(pool.LEASES)
+
+
 async def test_more_than_the_pool_can_hold_is_the_callers_error(full: SharedBucket) -> None:
     with pytest.raises(InvalidInput, match="1001 tokens") as caught:
         await full.reserve(1_001, INTERACTIVE).__aenter__()

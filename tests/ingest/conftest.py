@@ -1,0 +1,65 @@
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from qdrant_client import AsyncQdrantClient
+
+from corpus import collection
+from tests.capacity.server import Server
+from tests.ingest import parts
+from tests.ingest.parts import Part, Shelf, shelf
+from tests.stages import free_port
+
+
+@pytest.fixture
+def unused_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
+    running = parts.node(tmp_path_factory.mktemp("qdrant"), free_port())
+    running.start()
+    running.wait_until_ready()
+    yield running
+    running.kill()
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def client(node: Part) -> AsyncIterator[AsyncQdrantClient]:
+    client = collection.connect(node.url)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def library(client: AsyncQdrantClient, redis: Server) -> AsyncIterator[Shelf]:
+    """A tenant of the test's own."""
+    made = shelf(client, redis.url, f"tenant-{uuid.uuid4()}")
+    await made.library.index.ensure()
+    yield made
+    await made.library.leases.close()
+
+
+@pytest.fixture
+async def another(
+    client: AsyncQdrantClient, redis: Server
+) -> AsyncIterator[Callable[[str], Shelf]]:
+    """Further processes' libraries of a tenant, as far as one process can stand for several."""
+    made: list[Shelf] = []
+
+    def build(tenant: str) -> Shelf:
+        made.append(shelf(client, redis.url, tenant))
+        return made[-1]
+
+    yield build
+    for one in made:
+        await one.library.leases.close()

@@ -1,0 +1,185 @@
+"""What publishing needs, as real processes, and an embedder that costs nothing."""
+
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from qdrant_client import AsyncQdrantClient, models
+
+from capacity import Workload
+from chassis.identity import AccessLevel
+from corpus import collection, tokens
+from corpus.epochs import read
+from corpus.points import State, StoredPassage, from_payload
+from corpus.profile import profile
+from corpus.scope import Scope
+from services.ingest import lease
+from services.ingest.chunk import Chunking
+from services.ingest.embed import Batching
+from services.ingest.index import Index
+from services.ingest.lease import Leases
+from services.ingest.library import Library
+from services.ingest.prepare import Preparation
+
+PROFILE = profile("multilingual-e5-small")
+CHUNKING = Chunking(PROFILE, tokens.counter(PROFILE), budget=128, overlap=1)
+START_SECONDS = 40.0
+
+
+@dataclass
+class Part:
+    """A part of the suite as a process of the test's own, on `port` of this machine."""
+
+    module: str
+    port: int
+    env: dict[str, str]
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", self.module],
+            env={**os.environ, "SLUICE_ENV": "development", **self.env},
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._listens():
+            assert self.process.poll() is None, f"{self.module} ended"
+            assert time.monotonic() < deadline, f"{self.module} does not listen"
+            time.sleep(0.02)
+
+    def wait_until_ready(self) -> None:
+        with grpc.insecure_channel(f"127.0.0.1:{self.port}") as channel:
+            request = health_pb2.HealthCheckRequest(service="readiness")
+            stub = health_pb2_grpc.HealthStub(channel)
+            for reply in stub.Watch(request, timeout=START_SECONDS, wait_for_ready=True):
+                if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                    return
+
+    def stop(self) -> None:
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+def node(folder: Path, port: int) -> Part:
+    """The local Qdrant node."""
+    return Part(
+        "local.qdrant_node",
+        port,
+        {"SLUICE_QDRANT_DATA": str(folder), "SLUICE_QDRANT_PORT": str(port)},
+    )
+
+
+def embedding_model(port: int) -> Part:
+    """The bundled embedding model behind its endpoint."""
+    return Part("local.models", port, {"SLUICE_MODELS_PORT": str(port), "OMP_NUM_THREADS": "1"})
+
+
+def ingest(port: int, qdrant_url: str, redis_url: str, models_url: str, **env: str) -> Part:
+    """The stage itself."""
+    return Part(
+        "services.ingest",
+        port,
+        {
+            "SLUICE_PORT": str(port),
+            "SLUICE_QDRANT_URL": qdrant_url,
+            "SLUICE_REDIS_URL": redis_url,
+            "SLUICE_EMBEDDING_BASE_URL": f"{models_url}/v1",
+            **env,
+        },
+    )
+
+
+@dataclass
+class Unit:
+    """Gives every text the same vector each time, and counts what it was asked."""
+
+    calls: int = 0
+    inputs: list[str] = field(default_factory=list)
+
+    async def embed(
+        self, inputs: Sequence[str], tokens: Sequence[int], workload: Workload
+    ) -> list[list[float]]:
+        self.calls += 1
+        self.inputs += inputs
+        return [_direction(text) for text in inputs]
+
+
+def _direction(text: str) -> list[float]:
+    digest = hashlib.sha384(text.encode()).digest()
+    return [byte / 255 + 0.01 for byte in digest * (PROFILE.dimensions // len(digest))]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """One tenant's library on real parts, and what its readers see."""
+
+    client: AsyncQdrantClient
+    alias: str
+    tenant: str
+    library: Library
+    embedder: Unit
+
+    async def visible(self, epoch: int | None = None) -> list[StoredPassage]:
+        """All that a reader with every right finds now, or found at an epoch."""
+        now = await read(self.client, self.alias, self.tenant, 5) if epoch is None else epoch
+        scope = Scope(
+            self.tenant,
+            now,
+            tuple(AccessLevel),
+            frozenset({"sre"}),
+            tuple(State),
+            CHUNKING.version,
+        )
+        records, _ = await self.client.scroll(self.alias, scope.filter(), limit=10_000)
+        found = [from_payload(str(record.id), record.payload) for record in records]
+        assert all(scope.permits(passage) for passage in found)
+        return sorted(found, key=lambda passage: (passage.document_id, passage.chunk))
+
+    async def texts(self, epoch: int | None = None) -> list[str]:
+        return [passage.text for passage in await self.visible(epoch)]
+
+    async def stored(self) -> int:
+        """Rows of the tenant, live or not."""
+        mine = models.FieldCondition(key="tenant_id", match=models.MatchValue(value=self.tenant))
+        found = await self.client.count(self.alias, models.Filter(must=[mine]), exact=True)
+        return found.count
+
+
+def preparation() -> Preparation:
+    return Preparation(CHUNKING, AccessLevel.TEAM)
+
+
+def shelf(client: AsyncQdrantClient, redis_url: str, tenant: str) -> Shelf:
+    embedder = Unit()
+    alias = collection.DEFAULT_ALIAS
+    library = Library(
+        index=Index(client, alias, PROFILE, CHUNKING.version),
+        leases=Leases(lease.connect(redis_url), quiet=0.001),
+        embedder=embedder,
+        batching=Batching(inputs=16, tokens=4_096, input_limit=PROFILE.input_limit),
+        preparation=preparation(),
+    )
+    return Shelf(client, alias, tenant, library, embedder)

@@ -1,0 +1,167 @@
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from chassis.errors import InvalidInput
+from chassis.identity import AccessLevel
+from corpus import tokens
+from corpus.points import State, point_id
+from corpus.profile import profile
+from services.ingest.chunk import Chunking
+from services.ingest.document import Format
+from services.ingest.metadata import Given
+from services.ingest.prepare import Header, Preparation, Prepared, check
+
+PROFILE = profile("multilingual-e5-small")
+CHUNKING = Chunking(PROFILE, tokens.counter(PROFILE), budget=256, overlap=1)
+PREPARATION = Preparation(CHUNKING, AccessLevel.TEAM)
+HEADER = Header("guides/disk.md", "guides")
+TEXT = b"# Disk\n\nFree it.\n\n# Disk\n\nFree it.\n"
+
+
+def prepared(data: bytes = TEXT, header: Header = HEADER, tenant: str = "acme") -> Prepared:
+    return PREPARATION.prepare(tenant, header, data)
+
+
+def ids(found: Prepared) -> list[str]:
+    return [point_id(passage, str(passage.chunk)) for passage in found.passages]
+
+
+def test_passages_carry_what_identifies_and_what_guards_them() -> None:
+    data = (
+        b"---\naccess: restricted\ngroups: [sre]\npublication_state: draft\n---\n# Disk\n\nText.\n"
+    )
+    (passage,) = prepared(data).passages
+    assert (passage.tenant, passage.document_id, passage.source) == (
+        "acme",
+        "guides/disk.md",
+        "guides",
+    )
+    assert (passage.access, passage.groups, passage.state) == (
+        AccessLevel.RESTRICTED,
+        ("sre",),
+        State.DRAFT,
+    )
+    assert (passage.title, passage.heading_path) == ("Disk", ("Disk",))
+    assert passage.content_hash == hashlib.sha256(data).hexdigest()
+    assert (passage.chunk, passage.chunks) == (0, 1)
+
+
+def test_a_document_that_says_nothing_gets_the_defaults() -> None:
+    known = prepared(b"Text only.").document.metadata
+    assert (known.title, known.state, known.access, known.groups) == (
+        "guides/disk.md",
+        State.PUBLISHED,
+        AccessLevel.TEAM,
+        (),
+    )
+
+
+def test_what_the_caller_says_wins_field_by_field() -> None:
+    data = b"---\ntitle: Theirs\nversion: 3\naccess: public\ngroups: [sre]\n---\n# Heading\n\ntext"
+    header = replace(HEADER, given=Given(access=AccessLevel.RESTRICTED, groups=("dba",)))
+    known = prepared(data, header).document.metadata
+    assert (known.title, known.version) == ("Theirs", "3")
+    assert (known.access, known.groups) == (AccessLevel.RESTRICTED, ("dba",))
+
+
+def test_equal_headings_and_texts_have_ids_of_their_own() -> None:
+    found = prepared()
+    assert len(set(ids(found))) == len(found.passages) == 2
+
+
+def test_the_same_input_gives_the_same_ids_everywhere() -> None:
+    assert ids(prepared()) == ids(prepared())
+    assert prepared().revision == prepared().revision
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: prepared(TEXT + b"\nMore."),
+        lambda: prepared(b"---\nversion: 2\n---\n" + TEXT),
+        lambda: prepared(header=replace(HEADER, given=Given(state=State.DRAFT))),
+        lambda: prepared(header=replace(HEADER, source="other")),
+        lambda: prepared(header=Header("guides/other.md", "guides")),
+        lambda: prepared(tenant="other"),
+        lambda: Preparation(replace(CHUNKING, budget=200), AccessLevel.TEAM).prepare(
+            "acme", HEADER, TEXT
+        ),
+    ],
+)
+def test_whatever_differs_gives_other_ids(change: Callable[[], Prepared]) -> None:
+    assert set(ids(change())).isdisjoint(ids(prepared()))
+
+
+def test_another_default_level_is_another_revision() -> None:
+    public = Preparation(CHUNKING, AccessLevel.PUBLIC).prepare("acme", HEADER, TEXT)
+    assert public.revision != prepared().revision
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "expected"),
+    [
+        ("a.md", None, Format.MARKDOWN),
+        ("a.b/C.MARKDOWN", None, Format.MARKDOWN),
+        ("a.txt", None, Format.TEXT),
+        ("a.txt", Format.MARKDOWN, Format.MARKDOWN),
+        ("no-extension", Format.TEXT, Format.TEXT),
+    ],
+)
+def test_the_format_is_told_or_seen_from_the_extension(
+    name: str, told: Format | None, expected: Format
+) -> None:
+    assert check(Header(name, "s", told)) is expected
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        Header("a.pdf", "s"),
+        Header("a.md", "s", Format.HTML),
+        Header("a", "s"),
+        Header("a.json", "s"),
+    ],
+)
+def test_other_formats_are_refused_with_those_that_are_read(header: Header) -> None:
+    with pytest.raises(InvalidInput, match=r"is not read; supported: Markdown \(.md") as refusal:
+        check(header)
+    assert refusal.value.reason == "UNSUPPORTED_FORMAT"
+
+
+@pytest.mark.parametrize(
+    ("header", "field"),
+    [
+        (Header("", "s"), "header.document_id"),
+        (Header("x" * 510 + ".md", "s"), "header.document_id"),
+        (Header("a\nb.md", "s"), "header.document_id"),
+        (Header(" a.md", "s"), "header.document_id"),
+        (Header("a.md", ""), "header.source"),
+        (Header("a.md", "x" * 129), "header.source"),
+    ],
+)
+def test_names_outside_their_limits_are_refused_by_field(header: Header, field: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        check(header)
+    assert refusal.value.field == field
+
+
+@pytest.mark.parametrize("data", [b"---\ntitle: x\n---\n", b" \n\n", b"***", b"```\n```"])
+def test_a_document_without_text_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidInput, match=r"guides/disk\.md: there is no text") as refusal:
+        prepared(data)
+    assert refusal.value.reason == "EMPTY"
+
+
+def test_windows_line_ends_and_a_mark_hide_neither_front_matter_nor_headings() -> None:
+    found = prepared(b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\n# H\r\n\r\ntext\r\n")
+    assert found.document.metadata.title == "T"
+    assert [section.path for section in found.document.sections] == [("H",)]
+
+
+def test_plain_text_is_read_without_markdown() -> None:
+    found = prepared(b"# no heading", Header("a.txt", "s"))
+    assert found.passages[0].heading_path == ()
+    assert found.passages[0].text == "# no heading"

@@ -129,7 +129,9 @@ async def _create(
         # Another replica was faster; indexes and alias below are the same from both.
         if failure.code() is not grpc.StatusCode.ALREADY_EXISTS:
             raise
-    for field in INDEXES:
+    # Whoever was cut off goes on where it stopped, however short the time for each try is.
+    there = (await client.get_collection(name)).payload_schema
+    for field in INDEXES.keys() - there.keys():
         await client.create_payload_index(name, field, _index(field))
     operation = models.CreateAlias(collection_name=name, alias_name=alias)
     await client.update_collection_aliases([models.CreateAliasOperation(create_alias=operation)])

@@ -1,0 +1,201 @@
+"""The contract on the real engine: set-up, and the scope inside a query."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from qdrant_client import AsyncQdrantClient, models
+
+from chassis.errors import ContractMismatch, DataViolation
+from chassis.identity import AccessLevel
+from corpus import collection, epochs
+from corpus.collection import DENSE, ensure, verify
+from corpus.epochs import LIVE
+from corpus.points import Key, State, StoredPassage, from_payload, to_payload
+from corpus.profile import profile
+from corpus.scope import Scope
+from tests.ingest import parts
+from tests.ingest.parts import Part
+from tests.stages import free_port
+
+E5 = profile("multilingual-e5-small")
+Build = Callable[..., StoredPassage]
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
+    running = parts.node(tmp_path_factory.mktemp("qdrant"), free_port())
+    running.start()
+    running.wait_until_ready()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+async def client(node: Part) -> AsyncIterator[AsyncQdrantClient]:
+    client = collection.connect(node.url)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def alias() -> str:
+    return f"a{uuid.uuid4().hex}"
+
+
+async def test_several_set_it_up_at_once_and_find_what_they_agreed_on(
+    client: AsyncQdrantClient, alias: str
+) -> None:
+    await asyncio.gather(*(ensure(client, alias, E5, "blocks1") for _ in range(4)))
+    assert await verify(client, alias, E5) == "blocks1"
+    await ensure(client, alias, E5, "blocks1")
+
+
+async def test_a_collection_that_nobody_set_up_is_told_apart(
+    client: AsyncQdrantClient, alias: str
+) -> None:
+    with pytest.raises(ContractMismatch) as refusal:
+        await verify(client, alias, E5)
+    assert refusal.value.reason == "INDEX_MISSING"
+
+
+async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, alias: str) -> None:
+    name = collection.collection_name(alias, E5, "blocks1")
+    await client.create_collection(
+        name,
+        vectors_config={DENSE: models.VectorParams(size=384, distance=models.Distance.COSINE)},
+        sparse_vectors_config={
+            collection.BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)
+        },
+        metadata={collection.PROFILE: E5.id, collection.CHUNKING: "blocks1"},
+    )
+    await ensure(client, alias, E5, "blocks1")
+    assert await verify(client, alias, E5) == "blocks1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"size": 3}, "size of vector dense is 3, expected 384"),
+        ({"distance": models.Distance.DOT}, "distance of vector dense is Dot, expected Cosine"),
+        ({"metadata": {}}, "embedding profile is missing, expected multilingual-e5-small"),
+        ({"metadata": {collection.PROFILE: E5.id}}, "chunking version is missing"),
+        ({"sparse": None}, "modifier of vector bm25 is missing, expected idf"),
+        ({"index": Key.GROUPS}, "index of groups is integer, expected keyword"),
+        ({"without": Key.TENANT}, "index of tenant_id is missing, expected keyword"),
+    ],
+)
+async def test_a_collection_that_differs_is_refused_with_expected_and_found(
+    client: AsyncQdrantClient, alias: str, changes: dict[str, Any], complaint: str
+) -> None:
+    modifier = changes.get("sparse", models.Modifier.IDF)
+    known = {collection.PROFILE: E5.id, collection.CHUNKING: "blocks1"}
+    await client.create_collection(
+        alias,
+        vectors_config={
+            DENSE: models.VectorParams(
+                size=changes.get("size", 384),
+                distance=changes.get("distance", models.Distance.COSINE),
+            )
+        },
+        sparse_vectors_config={collection.BM25: models.SparseVectorParams(modifier=modifier)},
+        metadata=changes.get("metadata", known),
+    )
+    for field, kind in collection.INDEXES.items():
+        if field != changes.get("without"):
+            wrong = models.PayloadSchemaType.INTEGER
+            await client.create_payload_index(
+                alias, field, wrong if field == changes.get("index") else kind
+            )
+    with pytest.raises(ContractMismatch, match=complaint) as refusal:
+        await verify(client, alias, E5)
+    assert refusal.value.reason == "COLLECTION_MISMATCH"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {epochs.EPOCH: "1", epochs.TENANT: "acme"},
+        {epochs.EPOCH: True, epochs.TENANT: "acme"},
+        {epochs.EPOCH: -1, epochs.TENANT: "acme"},
+        {epochs.EPOCH: 1, epochs.TENANT: "other"},
+    ],
+)
+async def test_an_epoch_point_that_holds_no_epoch_is_a_violation(
+    client: AsyncQdrantClient, alias: str, payload: dict[str, Any]
+) -> None:
+    await ensure(client, alias, E5, "blocks1")
+    assert await epochs.read(client, alias, "acme", 2) == 0
+    point = models.PointStruct(id=epochs.point_id("acme"), vector={}, payload=payload)
+    await client.upsert(alias, [point])
+    with pytest.raises(DataViolation, match=epochs.point_id("acme")):
+        await epochs.read(client, alias, "acme", 2)
+
+
+GROUPS = ("sre", "dba", "web")
+
+
+def varied(build: Build, chance: random.Random) -> StoredPassage:
+    begins = chance.randint(1, 6)
+    return build(
+        tenant=chance.choice(["acme", "other"]),
+        access=chance.choice(list(AccessLevel)),
+        groups=tuple(sorted(chance.sample(GROUPS, chance.randint(0, 2)))),
+        state=chance.choice(list(State)),
+        chunking_version=chance.choice(["blocks1", "blocks1", "blocks0"]),
+        valid_from=begins,
+        valid_to=chance.choice([begins + 1, begins + 2, LIVE]),
+    )
+
+
+def spoiled(passage: StoredPassage, chance: random.Random) -> dict[str, Any]:
+    """The payload with a field that a guard relies on missing or mistyped."""
+    payload = to_payload(passage)
+    field = chance.choice([Key.TENANT, Key.ACCESS, Key.GROUPS, Key.STATE, Key.VALID_TO])
+    values: list[Any] = [None, 1, [], True, {"a": 1}]
+    value = chance.choice(values)
+    if value is None:
+        del payload[field]
+        return payload
+    return {**payload, field.value: value}
+
+
+async def test_the_query_returns_exactly_what_the_scope_permits(
+    client: AsyncQdrantClient, alias: str, passage: Build
+) -> None:
+    chance = random.Random(7)
+    await ensure(client, alias, E5, "blocks1")
+    stored = {str(uuid.UUID(int=n)): varied(passage, chance) for n in range(300)}
+    payloads = {name: to_payload(one) for name, one in stored.items()}
+    bad = {str(uuid.UUID(int=n)): spoiled(varied(passage, chance), chance) for n in range(300, 400)}
+    await client.upsert(
+        alias,
+        [
+            models.PointStruct(id=name, vector={DENSE: [0.5] * 384}, payload=payload)
+            for name, payload in (payloads | bad).items()
+        ],
+    )
+    returned = 0
+    for _ in range(200):
+        scope = Scope(
+            tenant=chance.choice(["acme", "other"]),
+            epoch=chance.randint(0, 8),
+            levels=tuple(chance.choice(list(AccessLevel)).readable()),
+            groups=frozenset(chance.sample([*GROUPS, "*"], chance.randint(0, 2))),
+            states=tuple(chance.sample(list(State), chance.randint(0, 2))),
+            chunking_version="blocks1",
+        )
+        records, _ = await client.scroll(alias, scope.filter(), limit=1_000)
+        found = {str(record.id) for record in records}
+        assert found & payloads.keys() == {n for n, one in stored.items() if scope.permits(one)}
+        for record in records:
+            if str(record.id) in bad:
+                # Whatever the index lets through is stopped by the guard that reads it.
+                with pytest.raises(DataViolation):
+                    from_payload(str(record.id), record.payload)
+        returned += len(found)
+    assert returned > 500

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from services.generate.evidence import Source
 from services.generate.marks import Statement, statements
 from services.generate.result import Citation
-from services.generate.support import support
+from services.generate.support import Carrier, support
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,17 @@ def cited(text: str, sources: Sequence[Source]) -> Cited:
     A statement is judged by all sources it cites together, and one without a mark by all that the
     answer cites: what nobody claims has to be carried all the same.
     """
-    texts = {source.label: source.text for source in sources}
     told = statements(text)
-    every = [texts[label] for label in dict.fromkeys(each for s in told for each in s.labels)]
-    if not every:
+    labels = frozenset(label for statement in told for label in statement.labels)
+    carriers = {s.label: Carrier.read(s.text) for s in sources if s.label in labels}
+    if not carriers:
         return Cited((), 0.0)
-    carried = [support(s.text, [texts[label] for label in s.labels] or every) for s in told]
-    citations = tuple(_citation(s, label, texts[label]) for s in told for label in s.labels)
-    return Cited(citations, min(carried))
+    every = tuple(carriers)
+    carried = (support(s.text, [carriers[each] for each in s.labels or every]) for s in told)
+    citations = (_citation(s, label, carriers[label]) for s in told for label in s.labels)
+    return Cited(tuple(citations), min(carried))
 
 
-def _citation(statement: Statement, label: str, text: str) -> Citation:
+def _citation(statement: Statement, label: str, carrier: Carrier) -> Citation:
     span = statement.span
-    return Citation(label, span.start, span.end, support(statement.text, [text]))
+    return Citation(label, span.start, span.end, support(statement.text, [carrier]))

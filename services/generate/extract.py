@@ -5,13 +5,13 @@ score with which its source was retrieved. Neither decides alone: on our own gol
 public runbooks, right and wrong sources overlap in both.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.generate import question as questions
 from services.generate import words
 from services.generate.evidence import Scores, Source
+from services.generate.fit import fits, has_digits
 from services.generate.question import Part, Question
 from services.generate.quotes import Quotable, quotables
 from services.generate.weighing import Weighed, weigh
@@ -23,34 +23,15 @@ UNKNOWN_SCORE = 0.5
 MISFIT = 0.6
 # A name that more sources than this share tells nothing about any of them.
 SHARED_NAME = 2
-# Words between which a number still counts the later one: "22 new ticket machines".
-REACH = 3
 # Further quotations of a part come this near to its best one.
 NEAR = 0.75
 # For the order alone: what only repeats the question tells little.
 REPEATED, BARE = 0.5, 0.8
-# A question in another language than the source shares few words with it; then the source must
-# stand out from every other document. Of 15 such questions that our corpora answer 3 pass by this
-# rule, of 12 that they do not answer none.
+# A question in another language than the source shares few words with it, names and cognates; then
+# the source must stand out from every other document. Of 15 such questions that our corpora answer
+# 3 pass by this rule, of 12 that they do not answer none.
 FOREIGN_SCORE = 0.65
 FOREIGN_LEAD = 0.2
-
-# Digits, but not those of a name such as HS-40.
-_DIGITS = re.compile(r"(?<![^\W\d_])(?<![^\W\d_]-)\d")
-_COUNTED = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|half|noon|midnight|once|twice"
-    r"|daily|nightly|hourly|weekly|monthly|quarterly|yearly|annually|never|always"
-    r"|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|zwölf|einmal|zweimal|täglich|nächtlich"
-    r"|wöchentlich|monatlich|jährlich|mittags|mitternacht"
-    r"|dois|duas|três|quatro|cinco|seis|sete|oito|nove|dez|doze|meio-dia|meia-noite"
-    r"|diariamente|semanalmente|mensalmente|anualmente)\b",
-    re.IGNORECASE,
-)
-_PRICED = re.compile(
-    r"[€$£]|\b(?:euros?|eur|usd|dollars?|cents?|pounds?|free|kostenlos|kostenfrei"
-    r"|grátis|gratuit[oa]s?)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +49,15 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """`support` is the evidence that a piece answers, `rank` how well it would read, 0 to 1."""
+    """`support` is the evidence that a piece answers, `rank` how well it would read, 0 to 1.
+
+    `is_alike` says that it shares a word with the question at all.
+    """
 
     piece: Quotable
     support: float
     rank: float
+    is_alike: bool
 
 
 def extract(
@@ -130,32 +115,11 @@ def _judged(part: Part, pieces: Sequence[Quotable], relevance: dict[str, float])
     for weighed in weigh(part, pieces):
         label = weighed.piece.source.label
         support = BY_WORDS * weighed.coverage + (1 - BY_WORDS) * relevance[label]
-        fits = _fits(part, weighed.piece) and all(label in labels for labels in telling)
+        fits = fits(part, weighed.piece) and all(label in labels for labels in telling)
         support *= 1.0 if fits else MISFIT
-        found.append(_Judged(weighed.piece, support, support * _telling(weighed)))
+        rank = support * _telling(weighed)
+        found.append(_Judged(weighed.piece, support, rank, is_alike=weighed.coverage > 0))
     return found
-
-
-def _fits(part: Part, piece: Quotable) -> bool:
-    if part.wants_money and not _PRICED.search(piece.text):
-        return False
-    if part.counted and not piece.is_row:
-        return _counts(part.counted, piece.text)
-    return not part.wants_number or _is_number(piece.text)
-
-
-def _counts(counted: str, text: str) -> bool:
-    """Whether a number stands shortly before the counted word."""
-    shown = text.split()
-    return any(
-        words.best_likeness(counted, words.words(word)) >= words.PART
-        and any(map(_is_number, shown[max(0, at - REACH) : at]))
-        for at, word in enumerate(shown)
-    )
-
-
-def _is_number(text: str) -> bool:
-    return bool(_DIGITS.search(text) or _COUNTED.search(text))
 
 
 def _telling(weighed: Weighed) -> float:
@@ -187,8 +151,10 @@ def _foreign(
     if not stands_out or not spoken or not asked.language or spoken == asked.language:
         return []
     own = [j for j in judged if j.piece.source is source]
+    if not any(j.is_alike for j in own):
+        return []
     ranked = sorted(own, key=lambda j: -j.rank)[:MOST_QUOTES]
-    if part.wants_number and not any(_DIGITS.search(j.piece.text) for j in ranked):
+    if part.wants_number and not any(has_digits(j.piece.text) for j in ranked):
         return []
     return ranked
 

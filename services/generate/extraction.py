@@ -3,10 +3,15 @@
 import asyncio
 from collections.abc import Sequence
 
+from services.generate.evidence import Source
 from services.generate.extract import Calibration, extract
 from services.generate.quotes import Quotable
 from services.generate.result import Citation, Result, Verdict
 from services.generate.task import Task
+
+# Sources are weighed in their order, which is that of their scores, up to so many characters: a
+# third of a second on a slow core, and more than a window of 8,192 tokens holds.
+MOST_WEIGHED = 100_000
 
 
 class Extraction:
@@ -16,15 +21,23 @@ class Extraction:
         self._calibration = calibration
 
     async def answer(self, task: Task) -> Result:
-        # What resembles instructions may be weighed by a model; it is nothing to quote.
-        sources = [source for source in task.sources if not source.is_suspected]
         if not task.sources:
             return Result(Verdict.NOTHING_FOUND)
-        # Some tens of milliseconds of work, which must not hold up the process's other calls.
+        # Tens of milliseconds of work, which must not hold up the process's other calls.
         quotes = await asyncio.to_thread(
-            extract, task.question, sources, task.scores, self._calibration
+            extract, task.question, _quotable(task.sources), task.scores, self._calibration
         )
         return quoted(quotes) if quotes else Result(Verdict.INSUFFICIENT)
+
+
+def _quotable(sources: Sequence[Source]) -> list[Source]:
+    """What may be quoted: nothing that resembles instructions, and no more than can be weighed."""
+    chosen, characters = [], 0
+    for source in sources:
+        characters += len(source.text)
+        if characters <= MOST_WEIGHED and not source.is_suspected:
+            chosen.append(source)
+    return chosen
 
 
 def quoted(quotes: Sequence[Quotable]) -> Result:

@@ -1,5 +1,7 @@
 """Answering by a model: one call, its reply checked against the contract and the sources."""
 
+import asyncio
+
 import structlog
 
 from capacity import CapacityRefused, CapacityTooLarge, CapacityUnavailable, Workload
@@ -52,7 +54,8 @@ class Generation:
             return _failed(failure, Spent(attempts=0 if isinstance(failure, _NEVER_SENT) else 1))
         spent = _spent(completion)
         try:
-            return self._checked(task, completion, spent)
+            # Work of the processor, which must not hold up the process's other calls.
+            return await asyncio.to_thread(self._checked, task, completion, spent)
         except InvalidOutput as failure:
             return _failed(failure, spent)
 

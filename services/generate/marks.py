@@ -1,6 +1,7 @@
 """Citation marks in an answer: [S1], [S1, S2], and the same in full-width brackets."""
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from services.generate.sentences import Span, sentences
@@ -36,27 +37,22 @@ def marks(text: str) -> list[Mark]:
 def statements(text: str) -> list[Statement]:
     """The sentences of an answer, each with what it cites."""
     found = marks(text)
-    spans = sentences(_without(text, found))
+    # Blanks in place of the marks, so that offsets stay.
+    plain = _MARK.sub(lambda mark: " " * len(mark[0]), text)
+    spans = sentences(plain)
+    starts = [span.start for span in spans]
     cited: dict[int, list[Mark]] = {}
     for mark in found:
         # A mark belongs to the sentence around it, else to the one before it.
-        before = [at for at, span in enumerate(spans) if span.start <= mark.span.start]
-        cited.setdefault(before[-1] if before else 0, []).append(mark)
-    return [_statement(text, span, cited.get(at, [])) for at, span in enumerate(spans)]
+        at = max(bisect_right(starts, mark.span.start) - 1, 0)
+        cited.setdefault(at, []).append(mark)
+    return [_statement(plain, span, cited.get(at, [])) for at, span in enumerate(spans)]
 
 
-def _statement(text: str, span: Span, cited: list[Mark]) -> Statement:
+def _statement(plain: str, span: Span, cited: list[Mark]) -> Statement:
     labels = dict.fromkeys(label for mark in cited for label in mark.labels)
     whole = Span(
         min([span.start, *(mark.span.start for mark in cited)]),
         max([span.end, *(mark.span.end for mark in cited)]),
     )
-    return Statement(whole, _without(text, cited)[span.start : span.end], tuple(labels))
-
-
-def _without(text: str, found: list[Mark]) -> str:
-    """The text with blanks in place of the marks, so that offsets stay."""
-    for mark in found:
-        blank = " " * (mark.span.end - mark.span.start)
-        text = text[: mark.span.start] + blank + text[mark.span.end :]
-    return text
+    return Statement(whole, span.of(plain), tuple(labels))

@@ -33,7 +33,7 @@ _MONEY = re.compile(
 )
 # A word with a capital or digit inside, or all in capitals: a name in every language.
 _IDENTIFIER = re.compile(r"[^\W_]+_\w+|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*|[^\W\d_]+\d\w*")
-_CAPITALISED = re.compile(r"[A-ZÀ-Þ][^\W\d_]+")
+_CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][^\W\d_]+\b")
 _BARE = re.compile(r"\w+")
 
 

@@ -4,19 +4,27 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+# As far as is looked around a full stop: further than any abbreviation or month is long.
+AROUND = 32
 # A full stop, its closing quotes, and white space; scripts without spaces need none after theirs.
+# Runs are bounded, and looked at from their first mark only: dot leaders can be very long.
 _STOP = re.compile(
-    "[.!?\u2026]+[\"'\u201d\u2019\u00bb)\\]]*(?=\\s)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
+    "(?<![.!?\u2026])[.!?\u2026]{1,8}[\"'\u201d\u2019\u00bb)\\]]{0,4}(?=\\s)"
+    "|[\u3002\uff01\uff1f]{1,8}[\u300d\u300f\u201d]{0,4}"
 )
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 # What may stand before a full stop that ends no sentence.
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:[^\W\d_]|\d{1,3}|e\.g|i\.e|etc|vs|cf|no|approx|dr|mr|mrs|ms|st|fig|resp"
-    r"|bzw|ca|nr|usw|evtl|ggf|inkl|vgl|abs|art|z\.\s?b|d\.\s?h|u\.\s?a"
-    r"|p\.\s?ex|sr|sra|ex|exmo|pag|tel)$",
+    r"(?:^|[\s(])(?:[^\W\d_]|e\.g|i\.e|vs|cf|approx|dr|mr|mrs|ms|st|resp"
+    r"|bzw|ca|usw|evtl|ggf|inkl|vgl|z\.\s?b|d\.\s?h|u\.\s?a"
+    r"|p\.\s?ex|sr|sra|exmo)$",
     re.IGNORECASE,
 )
+# What does so only before a number, and numbers before a month.
+_BEFORE_NUMBER = re.compile(r"(?:^|[\s(])(?:no|nr|fig|art|abs|p|pp|tel)$", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?:^|\s)\d{1,2}$")
+_MONTH = re.compile(r"(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +77,20 @@ def _within(text: str, part: Span) -> Iterator[Span]:
 
 
 def _is_end(text: str, start: int, stop: re.Match[str], end: int) -> bool:
-    if stop[0] == "." and _ABBREVIATION.search(text, start, stop.start()):
-        return False
-    rest = text[stop.end() : end].lstrip()
+    rest = text[stop.end() : min(end, stop.end() + AROUND)].lstrip()
     # What goes on in lower case is one sentence, whatever the mark before it.
-    return not (rest and rest[0].islower())
+    if rest and rest[0].islower():
+        return False
+    before = text[max(start, stop.start() - AROUND) : stop.start()]
+    return stop[0] != "." or not _is_abbreviated(before, rest)
+
+
+def _is_abbreviated(before: str, rest: str) -> bool:
+    if _BEFORE_NUMBER.search(before):
+        return rest[:1].isdigit()
+    if _ORDINAL.search(before):
+        return bool(_MONTH.match(rest))
+    return bool(_ABBREVIATION.search(before))
 
 
 def _filled(text: str, start: int, end: int) -> Iterator[Span]:

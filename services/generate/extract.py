@@ -115,8 +115,8 @@ def _judged(part: Part, pieces: Sequence[Quotable], relevance: dict[str, float])
     for weighed in weigh(part, pieces):
         label = weighed.piece.source.label
         support = BY_WORDS * weighed.coverage + (1 - BY_WORDS) * relevance[label]
-        fits = fits(part, weighed.piece) and all(label in labels for labels in telling)
-        support *= 1.0 if fits else MISFIT
+        is_named = all(label in labels for labels in telling)
+        support *= 1.0 if is_named and fits(part, weighed.piece) else MISFIT
         rank = support * _telling(weighed)
         found.append(_Judged(weighed.piece, support, rank, is_alike=weighed.coverage > 0))
     return found

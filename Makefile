@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CODE := libs services gateway cli local evals bench tests
+CODE := libs services gateway cli local bench tests
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test lint type proto proto-check bench

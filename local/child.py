@@ -113,6 +113,6 @@ def readable(line: str) -> str:
     if not isinstance(event, dict) or "event" not in event:
         return line.strip()
     cause = str(event.get("exception", "")).strip().splitlines()[-1:]
-    noise = {"event", "time", "level", "process", "exception", "trace_id", "span_id"}
+    noise = {"event", "time", "timestamp", "level", "process", "exception", "trace_id", "span_id"}
     fields = [f"{name}={value}" for name, value in event.items() if name not in noise]
     return " ".join([str(event["event"]), *fields, *cause])

@@ -18,7 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from chassis.errors import SluiceError
 from cli import exits
+from cli.gateway_service import ask
 from cli.output import safe
 from gateway.identity import development_issuer
 from local import ports
@@ -150,17 +152,29 @@ async def test_a_token_of_the_persons_own_is_sent_as_it_is(
         (400, exits.USAGE),
         (401, exits.NOT_ALLOWED),
         (403, exits.NOT_ALLOWED),
+        (429, exits.INCOMPLETE),
         (500, exits.INCOMPLETE),
-        (503, exits.UNREACHABLE),
+        (504, exits.UNREACHABLE),
     ],
 )
-async def test_a_refusal_is_a_line_and_an_exit_code(
-    tmp_path: Path, gateway: Gateway, status: int, code: int
+async def test_every_refusal_of_the_gateway_has_its_exit_code(
+    gateway: Gateway, status: int, code: int
 ) -> None:
-    gateway.status, gateway.body = status, {"detail": "the reason why", "reason": "BECAUSE"}
+    gateway.status, gateway.body = status, {"detail": "the reason why"}
+    with pytest.raises(SluiceError, match="the reason why") as refusal:
+        await ask(gateway.url, "token", "When?")
+    assert exits.code_of(refusal.value) == code
+
+
+async def test_a_refusal_is_a_line_and_with_json_a_document(
+    tmp_path: Path, gateway: Gateway
+) -> None:
+    gateway.status, gateway.body = 503, {"detail": "no\x07room", "reason": "BUSY", "retry_after": 2}
     result = await sluice(tmp_path, "ask", "When?", "--json", SLUICE_GATEWAY_URL=gateway.url)
-    assert (result.code, result.err) == (code, "the reason why\n")
-    assert result.document == {"error": {"message": "the reason why", "reason": "BECAUSE"}}
+    assert result.code == exits.UNREACHABLE
+    assert result.err == "no\N{REPLACEMENT CHARACTER}room\n"
+    error = {"message": "no\x07room", "reason": "BUSY", "retry_after": 2}
+    assert result.document == {"error": error}
 
 
 @pytest.mark.parametrize("command", [("ask", "When?"), ("documents",), ("status",)])

@@ -1,7 +1,23 @@
 import pytest
 
+from chassis.settings import PREFIX, ProcessSettings
+from gateway.settings import GatewaySettings
 from local import profile
 from local.failures import Refused
+from local.models.settings import ModelsSettings
+from services.assemble.settings import AssembleSettings
+from services.generate.settings import GenerateSettings
+from services.ingest.settings import IngestSettings
+from services.retrieve.settings import RetrieveSettings
+
+KINDS: list[type[ProcessSettings]] = [
+    AssembleSettings,
+    GatewaySettings,
+    GenerateSettings,
+    IngestSettings,
+    ModelsSettings,
+    RetrieveSettings,
+]
 
 
 def test_comments_and_blank_lines_are_no_settings() -> None:
@@ -28,3 +44,15 @@ def test_the_environment_wins_over_the_profile() -> None:
 def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(Refused, match="no profile 'cloud'; there are: embedded"):
         profile.load("cloud", {})
+
+
+@pytest.mark.parametrize("name", profile.names())
+def test_a_profile_sets_only_what_some_process_reads_and_every_process_accepts_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = profile.load(name, {})
+    known = {f"{PREFIX}{field.upper()}" for kind in KINDS for field in kind.model_fields}
+    assert set(told) - known == set()
+    for variable, value in told.items():
+        monkeypatch.setenv(variable, value)
+    assert {kind().env for kind in KINDS} == {"development"}

@@ -9,26 +9,29 @@ from dataclasses import dataclass
 from capacity import CapacityRefused, Limits, SharedBucket, Workload
 
 TOKENS = 100_000
+REQUESTS = 1_000
 PLACES = 2
 SECONDS_A_TOKEN = 60
 PATIENCE = 10.0  # seconds
 
 
-def _limits(refill: int) -> Limits:
+def _limits(requests: int, tokens: int) -> Limits:
+    """Limits that refill by so many requests and tokens a minute."""
     return Limits(
-        requests_per_minute=6_000,
-        tokens_per_minute=TOKENS + refill,
+        requests_per_minute=REQUESTS + requests,
+        tokens_per_minute=TOKENS + tokens,
         in_flight=PLACES,
         max_reservation=TOKENS,
         interactive_reserve=0,
+        request_burst=REQUESTS,
         token_burst=TOKENS,
     )
 
 
 # Refilled by one token a minute, so that what is missing is what the test's own calls took.
-SLOW = _limits(60 // SECONDS_A_TOKEN)
+SLOW = _limits(1, 60 // SECONDS_A_TOKEN)
 # Full again within two milliseconds.
-FAST = _limits(60_000 * TOKENS)
+FAST = _limits(60_000 * REQUESTS, 60_000 * TOKENS)
 
 
 @dataclass(frozen=True, slots=True)

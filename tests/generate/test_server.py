@@ -1,0 +1,190 @@
+import json
+import time
+from collections.abc import AsyncIterator
+
+import grpc
+import pytest
+
+from chassis import channels
+from chassis.errors import InvalidInput, Unauthenticated
+from chassis.identity import AccessLevel, Caller, Minter, development_key
+from sluice.answer.v1 import outcome_pb2
+from sluice.assemble.v1 import assemble_pb2
+from sluice.evidence.v1 import evidence_pb2
+from sluice.generate.v1 import generate_pb2 as pb
+from sluice.generate.v1.generate_pb2_grpc import GenerateServiceStub
+from tests.scripted_provider import replies
+from tests.scripted_provider.server import Reply, ScriptedProvider
+from tests.stages import running
+
+SENTENCE = "The deploy window is Monday to Thursday, 09:30 to 15:30 harbour time."
+QUESTION = "When is the deploy window?"
+CALLER = Caller("tester", "demo", AccessLevel.TEAM, frozenset(), frozenset())
+OPENS_WITHIN = 15.0  # seconds until a new pool admits a call
+
+
+def request(question: str = QUESTION, **more: object) -> pb.GenerateRequest:
+    block = evidence_pb2.Block(kind=evidence_pb2.BLOCK_KIND_PARAGRAPH, text=SENTENCE)
+    source = evidence_pb2.Source(
+        label="S1",
+        document_id="deploy.md",
+        title="Deploy policy",
+        included_text=SENTENCE,
+        blocks=[block],
+        score=0.9,
+    )
+    messages = [
+        assemble_pb2.Message(role=assemble_pb2.ROLE_SYSTEM, content="Only the evidence."),
+        assemble_pb2.Message(role=assemble_pb2.ROLE_USER, content=question),
+    ]
+    whole = pb.GenerateRequest(
+        question=question,
+        messages=messages,
+        sources=[source],
+        input_tokens=100,
+        score_space=evidence_pb2.SCORE_SPACE_COSINE,
+    )
+    whole.MergeFrom(pb.GenerateRequest(**more))  # type: ignore[arg-type] # only ever fields
+    return whole
+
+
+async def generate(
+    channel: grpc.aio.Channel,
+    asked: pb.GenerateRequest,
+    *,
+    stage: str = "generate",
+    limit: float = 10,
+) -> pb.GenerateResponse:
+    token = Minter(development_key()).mint(CALLER, stage)
+    stub = GenerateServiceStub(channel)
+    return await channels.call(stub.Generate, asked, stage="generate", token=token, limit=limit)
+
+
+@pytest.fixture
+async def extractive() -> AsyncIterator[grpc.aio.Channel]:
+    async with running("generate", SLUICE_ANSWER_MODE="extractive") as channel:
+        yield channel
+
+
+@pytest.fixture
+async def generated(provider: ScriptedProvider, redis_url: str) -> AsyncIterator[grpc.aio.Channel]:
+    async with running(
+        "generate",
+        SLUICE_ANSWER_MODE="generated",
+        SLUICE_ANSWER_BASE_URL=provider.base_url,
+        SLUICE_ANSWER_MODEL="model-a",
+        SLUICE_REDIS_URL=redis_url,
+    ) as channel:
+        yield channel
+
+
+async def test_the_extractive_process_quotes_abstains_and_refuses_bad_requests(
+    extractive: grpc.aio.Channel,
+) -> None:
+    answered = await generate(extractive, request())
+    assert answered.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_NONE
+    assert answered.text == f"{SENTENCE} [S1]"
+    (citation,) = answered.citations
+    assert (citation.label, citation.start, citation.end, citation.support) == (
+        "S1",
+        0,
+        len(answered.text),
+        1.0,
+    )
+    assert answered.usage.attempts == 0
+    assert not answered.usage.HasField("input_tokens")
+
+    abstained = await generate(extractive, request("Who pays for lunch?"))
+    insufficient = outcome_pb2.ABSTAINED_REASON_EVIDENCE_INSUFFICIENT
+    assert abstained.outcome.abstained.reason == insufficient
+    assert abstained.text == ""
+
+    nothing = pb.GenerateRequest(question=QUESTION)
+    found = (await generate(extractive, nothing)).outcome.abstained.reason
+    assert found == outcome_pb2.ABSTAINED_REASON_NOTHING_FOUND
+
+    for wrong, field in WRONG:
+        with pytest.raises(InvalidInput) as refused:
+            await generate(extractive, wrong)
+        assert refused.value.field == field
+    with pytest.raises(Unauthenticated):
+        await generate(extractive, request(), stage="retrieve")
+
+
+WRONG = [
+    (pb.GenerateRequest(), "question"),
+    (request("x" * 4_001), "question"),
+    (request(messages=[assemble_pb2.Message(content="no role")]), "messages[2].role"),
+    (request(sources=[evidence_pb2.Source(included_text="x")]), "sources[1].label"),
+    (request(sources=[evidence_pb2.Source(label="S1")]), "sources"),
+    (request(sources=[evidence_pb2.Source(label="S2", score=float("nan"))]), "sources[1].score"),
+    (
+        request(messages=[assemble_pb2.Message(role=assemble_pb2.ROLE_USER)] * 20),
+        "messages",
+    ),
+]
+
+
+async def test_the_generated_process_answers_and_words_every_failure(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    text = "The deploy window is Monday to Thursday. [S1]"
+    reply = json.dumps({"status": "answered", "answer": text, "source_ids": ["S1"]})
+    answered = await _admitted(generated, provider, replies.answer(reply))
+    assert answered.outcome.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
+    assert answered.text == text
+    assert [c.label for c in answered.citations] == ["S1"]
+    usage = answered.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.attempts) == (40, 12, 1)
+    assert usage.model == "scripted-model-2026"
+
+    unavailable = {
+        outcome_pb2.UNAVAILABLE_REASON_MODEL_UNAVAILABLE: replies.refused(500),
+        outcome_pb2.UNAVAILABLE_REASON_CAPACITY: replies.refused(429),
+        outcome_pb2.UNAVAILABLE_REASON_INVALID_OUTPUT: replies.answer("no JSON"),
+        outcome_pb2.UNAVAILABLE_REASON_REFUSED: replies.refused(400, "content_filter"),
+    }
+    for reason, scripted in unavailable.items():
+        provider.script(scripted)
+        response = await generate(generated, request())
+        assert response.outcome.unavailable.reason == reason
+        assert response.text == ""
+
+    asked = request()
+    del asked.messages[:]
+    with pytest.raises(InvalidInput) as refused:
+        await generate(generated, asked)
+    assert refused.value.field == "messages"
+
+
+async def test_a_spent_deadline_is_an_outcome_and_a_caller_who_leaves_ends_the_call(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    await _admitted(generated, provider, replies.answer("{}"))
+    provider.script(replies.stalled(replies.chunk("half")), replies.stalled(replies.chunk("half")))
+    response = await generate(generated, request(), limit=1)
+    assert response.outcome.unavailable.reason == outcome_pb2.UNAVAILABLE_REASON_DEADLINE
+
+    token = Minter(development_key()).mint(CALLER, "generate")
+    stub = GenerateServiceStub(generated)
+    metadata = (("authorization", f"Bearer {token}"),)
+    call = stub.Generate(request(), timeout=10, metadata=metadata)
+    exchange = await provider.arrival(len(provider.arrivals))
+    call.cancel()
+    cancelled_at = time.monotonic()
+    await exchange.left.wait()
+    assert exchange.left_at is not None
+    assert exchange.left_at - cancelled_at < 1
+
+
+async def _admitted(
+    channel: grpc.aio.Channel, provider: ScriptedProvider, reply: Reply
+) -> pb.GenerateResponse:
+    """The first answer after the pool has opened."""
+    provider.script(reply)
+    deadline = time.monotonic() + OPENS_WITHIN
+    while time.monotonic() < deadline:
+        response = await generate(channel, request())
+        if response.usage.attempts:
+            return response
+    raise AssertionError("the pool did not open")

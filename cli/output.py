@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from chassis.errors import SluiceError
+from chassis.errors import SluiceError, Unauthenticated
 from cli import exits
 from local.failures import LocalFailure
 
 PIPED_WIDTH = 160
+TOKEN_HINT = "Development identities need SLUICE_ENV=development there; else set SLUICE_TOKEN."
 
 # A document's text may hold sequences that would steer the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -54,7 +55,10 @@ class Output:
         error: dict[str, object] = {"message": failure.message, "reason": reason}
         if isinstance(failure, SluiceError) and failure.retry_after is not None:
             error["retry_after"] = failure.retry_after
-        console(stderr=True).print(Text(safe(failure.message), style="red"), soft_wrap=True)
+        terminal = console(stderr=True)
+        terminal.print(Text(safe(failure.message), style="red"), soft_wrap=True)
+        if isinstance(failure, Unauthenticated):
+            terminal.print(TOKEN_HINT, soft_wrap=True)
         self.document({"error": error})
 
 

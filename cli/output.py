@@ -17,7 +17,9 @@ from cli import exits
 from local.failures import LocalFailure
 
 PIPED_WIDTH = 160
-TOKEN_HINT = "Development identities need SLUICE_ENV=development there; else set SLUICE_TOKEN."
+REFUSED_IDENTITY = (
+    "Development identities need SLUICE_ENV=development there; else set SLUICE_TOKEN."
+)
 
 # A document's text may hold sequences that would steer the terminal.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -58,7 +60,7 @@ class Output:
         terminal = console(stderr=True)
         terminal.print(Text(safe(failure.message), style="red"), soft_wrap=True)
         if isinstance(failure, Unauthenticated):
-            terminal.print(TOKEN_HINT, soft_wrap=True)
+            terminal.print(REFUSED_IDENTITY, soft_wrap=True)
         self.document({"error": error})
 
 

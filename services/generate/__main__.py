@@ -1,18 +1,28 @@
 """The generate process. Only a model needs Redis and a provider; quoting needs neither."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from capacity import SharedBucket
 from chassis.health import Dependency
 from chassis.identity import Caller, Verifier, verifying_key
 from chassis.serve import Close, Service, run, serve
 from chassis.settings import load
-from providers.chat import ChatClient, ChatOptions
 from services.generate.extraction import Extraction
-from services.generate.generation import Generation
 from services.generate.server import GenerateServicer
 from services.generate.settings import GenerateSettings
+from services.generate.task import Answering
 from sluice.generate.v1.generate_pb2_grpc import add_GenerateServiceServicer_to_server
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way to answer, what it depends on, and what is closed after it, in order."""
+
+    answering: Answering
+    needs_messages: bool
+    dependencies: Sequence[Dependency] = ()
+    close: Sequence[Close] = ()
 
 
 def main() -> None:
@@ -21,27 +31,8 @@ def main() -> None:
 
 
 async def process(settings: GenerateSettings) -> None:
-    dependencies: list[Dependency] = []
-    close: list[Close] = []
-    if settings.answer_mode == "extractive":
-        servicer = GenerateServicer(
-            Extraction(settings.calibration), settings.guard, needs_messages=False
-        )
-    else:
-        limits = settings.answer_limits()
-        bucket = SharedBucket.connect(settings.redis_url, "answers", limits)
-        chat = _chat(settings, bucket)
-        generation = Generation(
-            chat,
-            support_floor=settings.answer_support_floor,
-            is_structured=settings.answer_structured_output,
-        )
-        servicer = GenerateServicer(generation, settings.guard, needs_messages=True)
-        dependencies = [
-            Dependency("redis", bucket.check),
-            Dependency("provider", chat.reachable, needed=False),
-        ]
-        close = [chat.close, bucket.close]
+    mode = extractive(settings) if settings.answer_mode == "extractive" else generated(settings)
+    servicer = GenerateServicer(mode.answering, settings.guard, needs_messages=mode.needs_messages)
     verifier = Verifier(verifying_key(settings.internal_verify_key), "generate")
 
     async def verify(token: str) -> Caller:
@@ -54,13 +45,23 @@ async def process(settings: GenerateSettings) -> None:
         services=[Service("sluice.generate.v1.GenerateService", add)],
         verify=verify,
         limit=settings.generate_seconds,
-        dependencies=dependencies,
-        close=close,
+        dependencies=mode.dependencies,
+        close=mode.close,
     )
 
 
-def _chat(settings: GenerateSettings, bucket: SharedBucket) -> ChatClient:
-    return ChatClient(
+def extractive(settings: GenerateSettings) -> Mode:
+    return Mode(Extraction(settings.calibration), needs_messages=False)
+
+
+def generated(settings: GenerateSettings) -> Mode:
+    # The provider's client takes more than a second to import, for nothing where there is no model.
+    from capacity import SharedBucket  # noqa: PLC0415 - as above
+    from providers.chat import ChatClient, ChatOptions  # noqa: PLC0415 - as above
+    from services.generate.generation import Generation  # noqa: PLC0415 - as above
+
+    bucket = SharedBucket.connect(settings.redis_url, "answers", settings.answer_limits())
+    chat = ChatClient(
         base_url=settings.answer_base_url,
         api_key=settings.answer_api_key.get_secret_value(),
         model=settings.answer_model,
@@ -73,6 +74,15 @@ def _chat(settings: GenerateSettings, bucket: SharedBucket) -> ChatClient:
             reasoning_effort=settings.answer_reasoning_effort,
         ),
     )
+    generation = Generation(
+        chat,
+        support_floor=settings.answer_support_floor,
+        is_structured=settings.answer_structured_output,
+    )
+    redis = Dependency("redis", bucket.check)
+    # A model that is down is an outcome, told in words; the process serves without it.
+    provider = Dependency("provider", chat.reachable, needed=False)
+    return Mode(generation, True, [redis, provider], [chat.close, bucket.close])
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def start(process: str, level: str) -> None:
     output.setFormatter(formatter)
     logging.basicConfig(handlers=[output], level=level.upper(), force=True)
     # These write a line a request, some with the request's address in it.
-    for chatty in ("httpx", "httpcore", "openai", "qdrant_client"):
+    for chatty in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "qdrant_client"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 

@@ -20,8 +20,8 @@ MOST_QUOTES = 3
 BY_WORDS = 0.7
 UNKNOWN_SCORE = 0.5
 # What is left of the support of a piece that has no number, price or name where one is asked for.
-MISFIT = 0.6
-# A name that more sources than this share tells nothing about any of them.
+MISFIT = 0.5
+# A name that more documents than this share tells nothing about any of them.
 SHARED_NAME = 2
 # Further quotations of a part come this near to its best one.
 NEAR = 0.75
@@ -85,11 +85,12 @@ def _knows_names(asked: Question, sources: Sequence[Source]) -> bool:
 
 
 def _naming(name: str, sources: Sequence[Source]) -> set[str]:
-    """Labels of the sources in which a name occurs, whole or in all its words."""
-    return {source.label for source in sources if _names(source, name)}
+    """The documents in which a name occurs, as far as the sources show them."""
+    return {source.document for source in sources if _names(source, name)}
 
 
 def _names(source: Source, name: str) -> bool:
+    """Whether the name occurs whole, or all its words do."""
     everything = "\n".join((source.title, *source.headings, source.text))
     if name in words.fold(everything):
         return True
@@ -110,12 +111,12 @@ def _relevance(
 def _judged(part: Part, pieces: Sequence[Quotable], relevance: dict[str, float]) -> list[_Judged]:
     sources = list({piece.source.label: piece.source for piece in pieces}.values())
     naming = [_naming(name, sources) for name in part.names]
-    telling = [labels for labels in naming if len(labels) <= SHARED_NAME]
+    telling = [documents for documents in naming if len(documents) <= SHARED_NAME]
     found = []
     for weighed in weigh(part, pieces):
         label = weighed.piece.source.label
         support = BY_WORDS * weighed.coverage + (1 - BY_WORDS) * relevance[label]
-        is_named = all(label in labels for labels in telling)
+        is_named = all(weighed.piece.source.document in documents for documents in telling)
         support *= 1.0 if is_named and fits(part, weighed.piece) else MISFIT
         rank = support * _telling(weighed)
         found.append(_Judged(weighed.piece, support, rank, is_alike=weighed.coverage > 0))
@@ -160,10 +161,16 @@ def _foreign(
 
 
 def _fewest(found: Sequence[Sequence[_Judged]]) -> list[Quotable]:
-    """The best of every part first, then the second of every part, up to the limit."""
+    """The best of every part first, then the second of every part, up to the limit.
+
+    What two sources say word for word is quoted once.
+    """
     depth = max(map(len, found), default=0)
     turns = (part[turn].piece for turn in range(depth) for part in found if turn < len(part))
-    return list(dict.fromkeys(turns))[:MOST_QUOTES]
+    said: dict[str, Quotable] = {}
+    for piece in turns:
+        said.setdefault(piece.text, piece)
+    return list(said.values())[:MOST_QUOTES]
 
 
 def _in_order(chosen: Sequence[Quotable], pieces: Sequence[Quotable]) -> tuple[Quotable, ...]:

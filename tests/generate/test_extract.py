@@ -120,6 +120,21 @@ def test_a_sentence_that_only_repeats_the_question_comes_after_one_that_tells() 
     assert "Migrate pods away from entries at the limit." in [piece.text for piece in found]
 
 
+def test_what_two_sources_say_word_for_word_is_quoted_once() -> None:
+    again = source("S2", *DEPLOY.blocks, title="Copy of the policy", score=0.9)
+    found = quotes("When is the production deploy window?", DEPLOY, again)
+    assert [label for label, _ in found] == ["S1"]
+
+
+def test_a_name_counts_in_its_whole_document() -> None:
+    named = source("S1", prose("Boarding stopped at Lysund."), document="a.md", score=0.9)
+    other = source("S2", prose("Both gates refused every ticket."), document="a.md", score=0.9)
+    strange = source("S3", prose("Both gates refused every ticket."), document="b.md", score=0.9)
+    question = "Why were tickets refused by both gates at Lysund?"
+    assert [label for label, _ in quotes(question, named, other)] == ["S2"]
+    assert quotes(question, named, strange) == []
+
+
 def test_a_source_in_another_language_is_quoted_only_where_it_stands_out() -> None:
     question = "At what wind speed are the sailings suspended?"
     storm = source("S1", *FERRY.blocks, title=FERRY.title, score=0.88)

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from capacity import InvalidLimit, Limits
 from chassis.settings import PREFIX
 
-HTTP = r"^https?://[^\s/]+"
+HTTP = r"^https?://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/\S*)?$"
 
 
 class CapacitySettings(BaseSettings):
@@ -92,7 +92,7 @@ class AnswerSettings(CapacitySettings):
     )
     answer_base_url: str = Field(
         "",
-        pattern=f"{HTTP}|^$",
+        pattern=f"^$|{HTTP}",
         description="OpenAI-compatible endpoint for answers",
         examples=["https://api.openai.com/v1"],
     )

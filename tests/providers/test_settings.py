@@ -53,6 +53,7 @@ def test_generated_answers_need_an_endpoint_and_a_model(
     ("name", "value"),
     [
         ("SLUICE_EMBEDDING_BASE_URL", "127.0.0.1:8090"),
+        ("SLUICE_EMBEDDING_BASE_URL", "http://127.0.0.1:port/v1"),
         ("SLUICE_EMBEDDING_REQUESTS_PER_MINUTE", "0"),
         ("SLUICE_EMBEDDING_REQUESTS_PER_MINUTE", "0.5"),
         ("SLUICE_EMBEDDING_TOKENS_PER_MINUTE", "nan"),

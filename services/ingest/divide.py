@@ -79,9 +79,11 @@ def _parts(
     """Ranges without blank edges that cover all but blank text, each as long as fits."""
     cut, *finer = levels
     bounds = [start, *cut(text, start, end), end]
-    first = 0
+    first = size = 0
     while first < len(bounds) - 1:
-        last = most(first, len(bounds) - 1, partial(_fits, text, bounds, first, fits))
+        part_fits = partial(_fits, text, bounds, first, fits)
+        # Parts of one text are about equally long.
+        last = most(first, len(bounds) - 1, part_fits, guess=first + size)
         if last == first and finer:
             last = first + 1
             yield from _parts(text, bounds[first], bounds[last], finer, fits)
@@ -91,7 +93,7 @@ def _parts(
             begin, stop = _trimmed(text, bounds[first], bounds[last])
             if begin < stop:
                 yield begin, stop
-        first = last
+        first, size = last, last - first
 
 
 def _fits(text: str, bounds: Sequence[int], first: int, fits: Fits, last: int) -> bool:

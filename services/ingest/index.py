@@ -66,6 +66,9 @@ class Index:
 
     async def begin(self, tenant: str) -> int:
         """The epoch, whose point exists afterwards; one that is there is not touched."""
+        epoch = await self.epoch(tenant)
+        if epoch > 0:
+            return epoch
         point = models.PointStruct(
             id=epochs.point_id(tenant),
             vector={},

@@ -1,7 +1,8 @@
 from __future__ import annotations  # gRPC's classes are generic in their stubs only
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 import grpc
@@ -231,17 +232,17 @@ async def test_pages_follow_each_other(stage: Part) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bearer", "kind"),
+    ("mint", "kind"),
     [
-        (token("acme", roles=["reader"]), Forbidden),
-        (token("acme", audience="retrieve"), Unauthenticated),
-        ("nonsense", Unauthenticated),
+        (partial(token, "acme", roles=["reader"]), Forbidden),
+        (partial(token, "acme", audience="retrieve"), Unauthenticated),
+        (lambda: "nonsense", Unauthenticated),
     ],
 )
 async def test_every_call_needs_a_publishers_token(
-    stage: Part, bearer: str, kind: type[SluiceError]
+    stage: Part, mint: Callable[[], str], kind: type[SluiceError]
 ) -> None:
-    async with Publisher(stage.port, "acme", bearer) as publisher:
+    async with Publisher(stage.port, "acme", mint()) as publisher:
         for call in (
             publisher.put(TEXT),
             publisher.preview(TEXT),

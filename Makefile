@@ -43,7 +43,7 @@ type: $(STAMP) ## mypy, strict
 	$(BIN)/mypy $(CODE)
 
 test: $(STAMP) ## set up and run every test
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 bench: $(STAMP) ## run the benchmarks; each prints one JSON document
 	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done

@@ -2,8 +2,30 @@
 
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+SUITE = Path(__file__).with_name("suite")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files are not divided between workers, since their processes are shared within a file.
+
+    The suite's files share one running suite; it takes longest, hence begins first.
+    """
+    items.sort(key=lambda item: SUITE not in item.path.parents)
+    for item in items:
+        group = SUITE if SUITE in item.path.parents else item.path
+        item.add_marker(pytest.mark.xdist_group(str(group)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests measured."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if report.when == "call":
+                terminalreporter.write_line(f"{name}: {value:.1%}")
 
 
 @pytest.fixture

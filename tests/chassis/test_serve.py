@@ -23,7 +23,6 @@ from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
 STAGE = Path(__file__).with_name("stage.py")
 SERVICE = "sluice.retrieve.v1.RetrieveService"
 CALLER = Caller("ana", "acme", AccessLevel.TEAM, frozenset({"sre"}), frozenset())
-TOKEN = Minter(development_key()).mint(CALLER, "retrieve")
 
 
 async def start(port: int, **env: str) -> Process:
@@ -61,10 +60,16 @@ async def running(port: int, **env: str) -> AsyncIterator[tuple[Process, grpc.ai
 
 
 async def ask(
-    channel: grpc.aio.Channel, question: str, token: str = TOKEN, limit: float = 5, top_k: int = 0
+    channel: grpc.aio.Channel,
+    question: str,
+    token: str | None = None,
+    limit: float = 5,
+    top_k: int = 0,
 ) -> retrieve_pb2.RetrieveResponse:
     stub = retrieve_pb2_grpc.RetrieveServiceStub(channel)
     request = retrieve_pb2.RetrieveRequest(question=question, top_k=top_k)
+    if token is None:
+        token = Minter(development_key()).mint(CALLER, "retrieve")
     return await channels.call(stub.Retrieve, request, stage="retrieve", token=token, limit=limit)
 
 

@@ -92,24 +92,6 @@ def alive(pid: int) -> bool:
     return True
 
 
-FIGURES: list[str] = []
-
-
-@pytest.fixture(scope="session")
-def figure() -> Callable[[str, float], None]:
-    """Reports a measured share beneath the test results."""
-
-    def report(name: str, share: float) -> None:
-        FIGURES.append(f"{name}: {share:.1%}")
-
-    return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in FIGURES:
-        terminalreporter.write_line(line)
-
-
 @pytest.fixture(scope="session")
 def collector() -> Iterator[Collector]:
     with Collector() as started:

@@ -18,7 +18,7 @@ CORRECT_RATE = 0.7
 
 Gold = Mapping[str, Any]
 Answer = Mapping[str, Any]
-Figure = Callable[[str, float], None]
+Figure = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +74,13 @@ def test_answers_are_cited_verbatim_and_labelled(answers: Mapping[str, Answer], 
 
 
 def test_most_answerable_questions_get_an_answer_from_the_right_document(
-    answers: Mapping[str, Answer], gold: Gold, figure: Figure
+    answers: Mapping[str, Answer], gold: Gold, record_property: Figure
 ) -> None:
     cases = list(of(gold, "answerable", "two_passages", "paraphrased"))
     answered = [case for case in cases if answers[case["id"]]["mode"] in CONTENT]
     right = [case for case in answered if _cites_relevant(case, answers[case["id"]])]
-    figure("gold questions answered", len(answered) / len(cases))
-    figure("gold questions answered from the right document", len(right) / len(cases))
+    record_property("gold questions answered", len(answered) / len(cases))
+    record_property("gold questions answered from the right document", len(right) / len(cases))
     assert len(answered) / len(cases) >= ANSWERED_RATE
     assert len(right) / len(cases) >= CORRECT_RATE
 
@@ -91,11 +91,11 @@ def _cites_relevant(case: Gold, answer: Answer) -> bool:
 
 
 async def test_a_relevant_document_is_among_the_first_passages(
-    examples: Running, gold: Gold, figure: Figure
+    examples: Running, gold: Gold, record_property: Figure
 ) -> None:
     cases = list(of(gold, "answerable", "two_passages", "paraphrased", "cross_language"))
     hits = [await _hit(examples, case) for case in cases]
-    figure(f"gold hit rate at {TOP}", sum(hits) / len(hits))
+    record_property(f"gold hit rate at {TOP}", sum(hits) / len(hits))
     assert sum(hits) / len(hits) >= HIT_RATE
 
 

@@ -82,10 +82,16 @@ async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, 
         ({"size": 3}, "size of vector dense is 3, expected 384"),
         ({"distance": models.Distance.DOT}, "distance of vector dense is Dot, expected Cosine"),
         ({"metadata": {}}, "embedding profile is missing, expected multilingual-e5-small"),
-        ({"metadata": {collection.PROFILE: E5.id}}, "chunking version is missing"),
+        (
+            {"metadata": {collection.PROFILE: E5.id}, "indexes": collection.INDEXES},
+            "chunking version is missing, expected a name",
+        ),
         ({"sparse": None}, "modifier of vector bm25 is missing, expected idf"),
-        ({"index": Key.GROUPS}, "index of groups is integer, expected keyword"),
-        ({"without": Key.TENANT}, "index of tenant_id is missing, expected keyword"),
+        (
+            {"indexes": {**collection.INDEXES, Key.GROUPS: models.PayloadSchemaType.INTEGER}},
+            "index of groups is integer, expected keyword",
+        ),
+        ({"indexes": {}}, "index of tenant_id is missing, expected keyword"),
     ],
 )
 async def test_a_collection_that_differs_is_refused_with_expected_and_found(
@@ -104,36 +110,30 @@ async def test_a_collection_that_differs_is_refused_with_expected_and_found(
         sparse_vectors_config={collection.BM25: models.SparseVectorParams(modifier=modifier)},
         metadata=changes.get("metadata", known),
     )
-    for field, kind in collection.INDEXES.items():
-        if field != changes.get("without"):
-            wrong = models.PayloadSchemaType.INTEGER
-            await client.create_payload_index(
-                alias, field, wrong if field == changes.get("index") else kind
-            )
+    for field, kind in changes.get("indexes", {}).items():
+        await client.create_payload_index(alias, field, kind)
     with pytest.raises(ContractMismatch, match=complaint) as refusal:
         await verify(client, alias, E5)
     assert refusal.value.reason == "COLLECTION_MISMATCH"
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {},
-        {epochs.EPOCH: "1", epochs.TENANT: "acme"},
-        {epochs.EPOCH: True, epochs.TENANT: "acme"},
-        {epochs.EPOCH: -1, epochs.TENANT: "acme"},
-        {epochs.EPOCH: 1, epochs.TENANT: "other"},
-    ],
-)
 async def test_an_epoch_point_that_holds_no_epoch_is_a_violation(
-    client: AsyncQdrantClient, alias: str, payload: dict[str, Any]
+    client: AsyncQdrantClient, alias: str
 ) -> None:
     await ensure(client, alias, E5, "blocks1")
-    assert await epochs.read(client, alias, "acme", 2) == 0
-    point = models.PointStruct(id=epochs.point_id("acme"), vector={}, payload=payload)
-    await client.upsert(alias, [point])
-    with pytest.raises(DataViolation, match=epochs.point_id("acme")):
-        await epochs.read(client, alias, "acme", 2)
+    assert await epochs.read(client, alias, "none", 2) == 0
+    wrong: dict[str, dict[str, Any]] = {
+        "nothing": {},
+        "text": {epochs.EPOCH: "1", epochs.TENANT: "text"},
+        "flag": {epochs.EPOCH: True, epochs.TENANT: "flag"},
+        "below zero": {epochs.EPOCH: -1, epochs.TENANT: "below zero"},
+        "somebody else's": {epochs.EPOCH: 1, epochs.TENANT: "other"},
+    }
+    for tenant, payload in wrong.items():
+        point = models.PointStruct(id=epochs.point_id(tenant), vector={}, payload=payload)
+        await client.upsert(alias, [point])
+        with pytest.raises(DataViolation, match=epochs.point_id(tenant)):
+            await epochs.read(client, alias, tenant, 2)
 
 
 GROUPS = ("sre", "dba", "web")

@@ -49,11 +49,17 @@ class Part:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
+        self.spawn()
+        self.wait_until_it_listens()
+
+    def spawn(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", self.module],
             env={**os.environ, "SLUICE_ENV": "development", **self.env},
             stderr=subprocess.DEVNULL,
         )
+
+    def wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not self._listens():
             assert self.process.poll() is None, f"{self.module} ended"

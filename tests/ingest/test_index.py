@@ -19,7 +19,7 @@ def rows(count: int, text: str) -> list[Row]:
 
 
 async def until_it_answers(index: Index) -> None:
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(15):
         while True:
             try:
                 return await index.ensure()

@@ -45,7 +45,7 @@ SECONDS = 30.0
 def stage(node: Part, redis: Server) -> Iterator[Part]:
     """The stage with the real model behind it, in a collection of its own."""
     model = parts.embedding_model(free_port())
-    model.start()
+    model.spawn()
     running = parts.ingest(
         free_port(),
         node.url,
@@ -54,7 +54,8 @@ def stage(node: Part, redis: Server) -> Iterator[Part]:
         SLUICE_COLLECTION="server",
         SLUICE_DOCUMENT_BYTES=str(LARGEST),
     )
-    running.start()
+    running.spawn()
+    model.wait_until_it_listens()
     running.wait_until_ready()
     yield running
     running.kill()

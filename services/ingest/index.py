@@ -75,6 +75,7 @@ class Index:
             payload={epochs.TENANT: tenant, epochs.EPOCH: 0, epochs.PUBLISHER: ""},
         )
         async with translated(CALL_SECONDS):
+            # A publisher that comes late must not set readers back to the beginning.
             await self._client.upsert(
                 self._alias, [point], update_mode=models.UpdateMode.INSERT_ONLY
             )

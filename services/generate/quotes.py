@@ -8,6 +8,9 @@ from services.generate.evidence import Block, Kind, Source
 from services.generate.sentences import Span, lines, sentences
 
 _RULE = re.compile(r"[|:\s+-]+")
+# What points elsewhere says nothing itself.
+_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)|https?://\S+")
+_WORD = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,12 @@ def _pieces(source: Source, kind: Kind, stretch: Span) -> Iterator[Quotable]:
     if kind is Kind.TABLE:
         yield from _rows(source, stretch)
         return
+    if kind is Kind.CODE:
+        spans = lines(text)
+    else:
+        spans = [span for span in sentences(text) if _WORD.search(_LINK.sub("", span.of(text)))]
     context = ""
-    for span in (lines if kind is Kind.CODE else sentences)(text):
+    for span in spans:
         yield Quotable(source, kind, span.moved(stretch.start), context)
         context = span.of(text)
 

@@ -43,3 +43,9 @@ def test_text_that_no_block_accounts_for_is_prose() -> None:
 def test_the_same_block_twice_is_found_at_both_places() -> None:
     found = source("S1", prose("Never purge it."), prose("Never purge it."))
     assert [piece.span.start for piece in quotables(found)] == [0, 17]
+
+
+def test_a_piece_that_only_points_elsewhere_is_not_quoted() -> None:
+    links = "_[The guide](../guide.md)_.\n\n![a plan](plan.png)\n\nhttps://wiki.example/plan"
+    found = source("S1", prose("Read [the guide](../guide.md) first."), prose(links))
+    assert shown(found) == [(Kind.PARAGRAPH, "Read [the guide](../guide.md) first.")]

@@ -97,6 +97,15 @@ async def test_a_text_without_a_prefix_is_refused(client: openai.AsyncOpenAI) ->
         await client.embeddings.create(model=MODEL, input="when is the window?")
 
 
+async def test_no_ligature_is_too_wide_for_the_model(client: openai.AsyncOpenAI) -> None:
+    """The engine's buffer overflowed by this character, and took the process with it."""
+    for text in ("query: " + "\ufdfa" * 20, "passage: " + "\ufdfb\ufdfa" * 20):
+        reply = await client.embeddings.create(model=MODEL, input=text)
+        assert math.hypot(*reply.data[0].embedding) == pytest.approx(1, abs=1e-5)
+    with pytest.raises(openai.BadRequestError):
+        await client.embeddings.create(model=MODEL, input="query: " + "\ufdfa" * 5_000)
+
+
 async def test_a_body_above_the_limit_is_refused(url: str) -> None:
     async with httpx.AsyncClient() as client:
         reply = await client.post(f"{url}/v1/embeddings", content=b" " * (4 * 1024 * 1024 + 1))

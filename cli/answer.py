@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cli.gateway_service import Answer, Source
-from cli.output import Output
+from cli.output import Output, titled
 
 WORDS: Mapping[tuple[str, str], str] = {
     ("GENERATED", "NONE"): "written by a model, every citation checked against its source",
@@ -59,6 +59,5 @@ def described(source: Source) -> str:
     version = f", version {source.version}" if source.version else ""
     where = " / ".join(source.heading_path)
     link = f" {source.uri}" if source.uri else ""
-    return (
-        f"{source.document_id}: {where or source.title}{version} (score {source.score:.3f}){link}"
-    )
+    name = titled(source.document_id, where or source.title)
+    return f"{name}{version} (score {source.score:.3f}){link}"

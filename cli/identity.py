@@ -3,12 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from chassis.errors import Unauthenticated
 from chassis.identity import AccessLevel, Caller, Minter, development_key
 from gateway.identity import development_token
 
 INGEST_ROLE = "ingest"
 
 Token = Callable[[], str]
+
+
+def expired(error: Exception) -> bool:
+    """Whether a token outlived its time, which the next call's own token mends."""
+    return isinstance(error, Unauthenticated) and error.reason == "TOKEN_EXPIRED"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,10 +64,7 @@ def show(output: Output, report: Report, source: str, seconds: float) -> None:
         style="bold",
     )
     rate = f" ({report.embedded / seconds:.1f} embedded/s)" if report.embedded else ""
-    output.line(
-        f"{report.chunks} chunks sent, {report.embedded} embedded, {report.reused} reused"
-        f" in {seconds:.1f} s{rate}"
-    )
+    output.line(f"{report.chunks} chunks sent, {report.embedded} embedded in {seconds:.1f} s{rate}")
 
 
 def show_skipped(output: Output, skipped: Mapping[str, int]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations  # gRPC's classes are generic in their stubs 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 import grpc
-from google.protobuf.message import Message
 
-from chassis import channels, status
+from chassis import channels
 from chassis.errors import SluiceError
 from cli.exits import Unreachable
 from cli.identity import Token
@@ -24,8 +24,8 @@ PAGE = 1_000
 PUT_LIMIT = 600.0
 READ_LIMIT = 30.0
 
-Q = TypeVar("Q", bound=Message)
-R = TypeVar("R", bound=Message)
+A = TypeVar("A")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,6 @@ class Stored:
     outcome: str
     chunks: int
     embedded: int
-    reused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +90,15 @@ class IngestService:
         header = ingest_pb2.DocumentHeader(document_id=document_id, source=source)
         first = ingest_pb2.PutDocumentRequest(header=header)
         rest = (ingest_pb2.PutDocumentRequest(data=part) for part in _parts(content))
-        reply = await self._streamed(self._stub.PutDocument, [first, *rest])
+        reply = await self._call(self._stub.PutDocument, chain([first], rest), PUT_LIMIT)
         outcome = ingest_pb2.PutOutcome.Name(reply.outcome).removeprefix("PUT_OUTCOME_").lower()
-        return Stored(outcome, reply.chunks, reply.embedded, reply.reused)
+        return Stored(outcome, reply.chunks, reply.embedded)
 
     async def preview(self, document_id: str, content: bytes) -> Preview:
         header = ingest_pb2.DocumentHeader(document_id=document_id, source="preview")
         first = ingest_pb2.PreviewDocumentRequest(header=header)
         rest = (ingest_pb2.PreviewDocumentRequest(data=part) for part in _parts(content))
-        reply = await self._streamed(self._stub.PreviewDocument, [first, *rest])
+        reply = await self._call(self._stub.PreviewDocument, chain([first], rest), PUT_LIMIT)
         meta = reply.metadata
         return Preview(
             title=meta.title,
@@ -132,27 +131,13 @@ class IngestService:
         reply = await self._call(self._stub.ReconcileSource, request, PUT_LIMIT)
         return list(reply.retired)
 
-    async def _call(
-        self, method: grpc.aio.UnaryUnaryMultiCallable[Q, R], request: Q, limit: float
-    ) -> R:
+    async def _call(self, method: channels.Method[A, R], request: A, limit: float) -> R:
         try:
             return await channels.call(
                 method, request, stage="ingest", token=self._token(), limit=limit
             )
         except SluiceError as error:
             raise self._worded(error) from error
-
-    async def _streamed(
-        self, method: grpc.aio.StreamUnaryMultiCallable[Q, R], requests: Sequence[Q]
-    ) -> R:
-        metadata = (("authorization", f"Bearer {self._token()}"),)
-        running = method(iter(requests), timeout=PUT_LIMIT, metadata=metadata)
-        try:
-            return await running
-        except grpc.aio.AioRpcError as failure:
-            raise self._worded(status.decode(failure, "ingest")) from failure
-        finally:
-            running.cancel()
 
     def _worded(self, error: SluiceError) -> SluiceError:
         return Unreachable(self._address) if error.reason == "STAGE_UNAVAILABLE" else error
@@ -161,7 +146,8 @@ class IngestService:
 @asynccontextmanager
 async def connected(address: str, token: Token) -> AsyncIterator[IngestService]:
     """The ingest stage at host:port."""
-    async with channels.connect(f"dns:///{address}", service=SERVICE, idempotent=True) as channel:
+    # gRPC would send a call again with the token of the first try, which may have expired by then.
+    async with channels.connect(f"dns:///{address}", service=SERVICE, idempotent=False) as channel:
         yield IngestService(channel, address, token)
 
 

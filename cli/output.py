@@ -14,6 +14,7 @@ from rich.text import Text
 
 from chassis.errors import SluiceError, Unauthenticated
 from cli import exits
+from cli.identity import expired
 from local.failures import LocalFailure
 
 PIPED_WIDTH = 160
@@ -54,12 +55,13 @@ class Output:
     def failure(self, failure: exits.Failure) -> None:
         """The error in one or a few lines on standard error, and as the document."""
         reason = failure.reason if isinstance(failure, SluiceError) else type(failure).__name__
-        error: dict[str, object] = {"message": failure.message, "reason": reason}
+        message = "\n".join([failure.message, *_notes(failure)])
+        error: dict[str, object] = {"message": message, "reason": reason}
         if isinstance(failure, SluiceError) and failure.retry_after is not None:
             error["retry_after"] = failure.retry_after
         terminal = console(stderr=True)
-        terminal.print(Text(safe(failure.message), style="red"), soft_wrap=True)
-        if isinstance(failure, Unauthenticated):
+        terminal.print(Text(safe(message), style="red"), soft_wrap=True)
+        if isinstance(failure, Unauthenticated) and not expired(failure):
             terminal.print(REFUSED_IDENTITY, soft_wrap=True)
         self.document({"error": error})
 
@@ -76,6 +78,11 @@ def safe(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def titled(document_id: str, title: str) -> str:
+    """The document's id and title; a document without a title has its id for one."""
+    return document_id if title == document_id else f"{document_id}: {title}"
+
+
 def finish(output: Output, work: Callable[[], Coroutine[Any, Any, int]]) -> None:
     """Run a command to its exit code. What went wrong is a line, never a traceback."""
     try:
@@ -83,7 +90,11 @@ def finish(output: Output, work: Callable[[], Coroutine[Any, Any, int]]) -> None
     except (SluiceError, LocalFailure) as failure:
         output.failure(failure)
         code = exits.code_of(failure)
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print("stopped", *_notes(stop.__context__), sep="\n", file=sys.stderr)
         code = exits.INTERRUPTED
     raise typer.Exit(code)
+
+
+def _notes(error: BaseException | None) -> Sequence[str]:
+    return getattr(error, "__notes__", ())

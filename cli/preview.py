@@ -13,7 +13,7 @@ from cli.folder import File, Walk
 from cli.identity import Token
 from cli.ingest import show_skipped
 from cli.ingest_service import IngestService, Preview
-from cli.output import Output
+from cli.output import Output, titled
 from cli.progress import progress
 from cli.refusal import Refusal, refusal
 
@@ -61,8 +61,8 @@ async def _preview(
 
 def _show_chunks(output: Output, previews: dict[str, Preview]) -> None:
     for document_id, preview in previews.items():
-        about = f"{preview.title} ({preview.access_level}, {preview.publication_state})"
-        output.line(f"{document_id}: {about}", style="bold")
+        about = f"({preview.access_level}, {preview.publication_state})"
+        output.line(f"{titled(document_id, preview.title)} {about}", style="bold")
         for number, chunk in enumerate(preview.chunks):
             where = " / ".join(chunk.heading_path)
             output.line(f"--- chunk {number}, {chunk.tokens} tokens, {where}", style="cyan")

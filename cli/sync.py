@@ -2,9 +2,10 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from chassis.errors import (
     Conflict,
@@ -17,6 +18,7 @@ from chassis.errors import (
 )
 from cli.concurrency import each
 from cli.folder import File, Walk
+from cli.identity import expired
 from cli.ingest_service import Listed, Stored
 from cli.refusal import Refusal, refusal
 
@@ -26,6 +28,7 @@ PAUSES = (1.0, 2.0, 4.0)
 LONGEST_PAUSE = 30.0
 
 Step = Callable[[], None]
+T = TypeVar("T")
 
 
 class Index(Protocol):
@@ -49,14 +52,16 @@ class Report:
     refused: list[Refusal] = field(default_factory=list)
     chunks: int = 0
     embedded: int = 0
-    reused: int = 0
+
+    @property
+    def in_place(self) -> int:
+        return len(self.added) + len(self.updated) + len(self.unchanged)
 
     def count(self, document_id: str, stored: Stored) -> None:
         outcomes = {"added": self.added, "updated": self.updated, "unchanged": self.unchanged}
         outcomes[stored.outcome].append(document_id)
         self.chunks += stored.chunks
         self.embedded += stored.embedded
-        self.reused += stored.reused
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,8 @@ async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
     """Send, then retire. `step` is called once a file.
 
     A document's own fault is a refusal in the report. Raises what concerns all of them: no
-    connection, no right, or a source that would lose everything without `allow_empty`.
+    connection, no right, or a source that would lose everything without `allow_empty`. A note on
+    what ends it midway, the command's own end included, says how far it came.
     """
     indexed = {document.document_id: document for document in await index.documents(plan.source)}
     if plan.retire and not plan.allow_empty:
@@ -83,23 +89,23 @@ async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
     report.refused += [Refusal(one.document_id, "", one.reason) for one in found.problems]
 
     async def send(file: File) -> None:
-        await _send(index, file, plan, indexed, report)
+        try:
+            await _send(index, file, plan, indexed, report)
+        except SluiceError as error:
+            error.add_note(f"this ended the run at {file.document_id}")
+            raise
         step()
 
     try:
         await each(found.files, send, at_once=AT_ONCE)
-    except Unavailable as error:
-        done = len(report.added) + len(report.updated) + len(report.unchanged)
-        raise Unavailable(
-            f"{error.message}\n{done} of {len(found.files)} documents were in place by then;"
-            " the same command goes on from there",
-            reason=error.reason,
-            retry_after=error.retry_after,
-        ) from error
-    if plan.retire:
-        kept = _kept(found, indexed)
-        if kept or indexed:
-            report.retired = await index.reconcile(plan.source, kept, allow_empty=plan.allow_empty)
+        if plan.retire:
+            report.retired = await _retire(index, _kept(found, indexed), indexed, plan)
+    except (SluiceError, asyncio.CancelledError) as error:
+        error.add_note(
+            f"{report.in_place} of {len(found.files)} documents are in place;"
+            " the same command goes on from there"
+        )
+        raise
     report.refused.sort(key=lambda one: one.document_id)
     return report
 
@@ -137,17 +143,29 @@ async def _send(
         report.unchanged.append(file.document_id)
         return
     try:
-        report.count(file.document_id, await _patiently(index, file, content, plan))
+        put = partial(index.put, file.document_id, plan.source, content)
+        report.count(file.document_id, await _patiently(put, plan.pauses))
     except (Unauthenticated, Forbidden, Unavailable):
         raise
     except SluiceError as error:
         report.refused.append(refusal(file.document_id, error))
 
 
-async def _patiently(index: Index, file: File, content: bytes, plan: Plan) -> Stored:
-    for pause in plan.pauses:
+async def _retire(
+    index: Index, kept: Sequence[str], indexed: Collection[str], plan: Plan
+) -> list[str]:
+    if not kept and not indexed:
+        return []
+    reconcile = partial(index.reconcile, plan.source, kept, allow_empty=plan.allow_empty)
+    return await _patiently(reconcile, plan.pauses)
+
+
+async def _patiently(call: Callable[[], Awaitable[T]], pauses: Sequence[float]) -> T:
+    for pause in pauses:
         try:
-            return await index.put(file.document_id, plan.source, content)
-        except (Unavailable, Exhausted, Conflict) as error:
+            return await call()
+        except (Unavailable, Exhausted, Conflict, Unauthenticated) as error:
+            if isinstance(error, Unauthenticated) and not expired(error):
+                raise
             await asyncio.sleep(min(max(pause, error.retry_after or 0), LONGEST_PAUSE))
-    return await index.put(file.document_id, plan.source, content)
+    return await call()

@@ -3,18 +3,18 @@
 from __future__ import annotations  # gRPC's classes are generic in their stubs only
 
 import json
-from typing import TypeVar
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
 
 import grpc
-from google.protobuf.message import Message
 from opentelemetry import propagate, trace
 
 from chassis import deadlines, status
 
 MESSAGE_BYTES = 32 * 1024 * 1024
 
-Q = TypeVar("Q", bound=Message)
-R = TypeVar("R", bound=Message)
+A_contra = TypeVar("A_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 _tracer = trace.get_tracer("sluice.chassis")
 
@@ -22,12 +22,27 @@ _OPTIONS: list[tuple[str, int | str]] = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", MESSAGE_BYTES),
     ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
+    # A starved process is not a dead one.
+    ("grpc.keepalive_timeout_ms", 20_000),
     # A stage that comes back is found within these bounds instead of gRPC's two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 500),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
+
+
+class Running(Awaitable[R_co], Protocol[R_co]):
+    """A call on its way to its one reply."""
+
+    def cancel(self) -> bool: ...
+
+
+class Method(Protocol[A_contra, R_co]):
+    """A stub's method with one reply; what it takes is one request or an iterator of them."""
+
+    def __call__(
+        self, request: A_contra, /, *, timeout: float, metadata: tuple[tuple[str, str], ...]
+    ) -> Running[R_co]: ...
 
 
 def connect(target: str, *, service: str, idempotent: bool) -> grpc.aio.Channel:
@@ -54,15 +69,16 @@ def _service_config(service: str, *, idempotent: bool) -> str:
 
 
 async def call(
-    method: grpc.aio.UnaryUnaryMultiCallable[Q, R],
-    request: Q,
+    method: Method[A_contra, R_co],
+    request: A_contra,
     *,
     stage: str,
     token: str,
     limit: float,
-) -> R:
+) -> R_co:
     """One call within `limit` seconds and the current request's deadline.
 
+    `request` is one message, or an iterator of messages where the method takes a stream of them.
     Raises the SluiceError that the stage raised, or one that says how the stage failed.
     """
     timeout = deadlines.within(limit).for_hop()

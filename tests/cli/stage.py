@@ -1,5 +1,7 @@
 """An ingest stage that keeps documents in memory, behind the real edge on a real port."""
 
+from __future__ import annotations  # gRPC's classes are generic in their stubs only
+
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,22 +21,32 @@ PAGE = 2  # small, so that every listing has several pages
 
 @dataclass(slots=True)
 class Stage(ingest_pb2_grpc.IngestServiceServicer):
-    """`failures` are raised by the next puts, in order. `calls` are the ids that were put."""
+    """`failures` are raised by the next puts, in order. `calls` are the ids that were put.
+
+    `traces` are the trace contexts that came with them.
+    """
 
     documents: dict[str, ingest_pb2.Document] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     failures: list[SluiceError] = field(default_factory=list)
     callers: set[Caller] = field(default_factory=set)
+    traces: list[str] = field(default_factory=list)
     address: str = ""
 
     async def PutDocument(  # noqa: N802 - the contract's name
-        self, requests: AsyncIterator[ingest_pb2.PutDocumentRequest], _context: object
+        self,
+        requests: AsyncIterator[ingest_pb2.PutDocumentRequest],
+        context: grpc.aio.ServicerContext[
+            ingest_pb2.PutDocumentRequest, ingest_pb2.PutDocumentResponse
+        ],
     ) -> ingest_pb2.PutDocumentResponse:
         caller = identity.current()
         if "ingest" not in caller.roles:
             raise Forbidden("the role ingest is missing")
         self.callers.add(caller)
+        headers = dict(context.invocation_metadata() or ())
+        self.traces.append(str(headers.get("traceparent", "")))
         header, content = ingest_pb2.DocumentHeader(), b""
         async for request in requests:
             if request.HasField("header"):

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from chassis.errors import SluiceError
+from chassis.errors import SluiceError, Unauthenticated
 from cli import exits
 from cli.gateway_service import ask
 from cli.output import safe
@@ -244,6 +244,22 @@ async def test_documents_of_every_page_are_listed(tmp_path: Path, stage: Stage) 
     listed = result.document["documents"]
     assert [one["document_id"] for one in listed] == [f"{number}.md" for number in range(5)]
     assert {one["access_level"] for one in listed} == {"team"}
+
+
+async def test_a_run_that_ends_midway_says_so_without_blaming_the_identity(
+    tmp_path: Path, stage: Stage
+) -> None:
+    (tmp_path / "a.md").write_text("text")
+    expired = Unauthenticated("the token has expired", reason="TOKEN_EXPIRED")
+    stage.failures = [expired] * 4
+    told = {"SLUICE_INGEST_TARGET": stage.address}
+    result = await sluice(tmp_path, "ingest", "a.md", **told)
+    assert (result.code, result.out) == (exits.NOT_ALLOWED, "")
+    assert result.err.splitlines() == [
+        "ingest: the token has expired",
+        "this ended the run at a.md",
+        "0 of 1 documents are in place; the same command goes on from there",
+    ]
 
 
 async def test_a_token_is_printed_alone(tmp_path: Path) -> None:

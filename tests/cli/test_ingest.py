@@ -1,11 +1,20 @@
+import asyncio
 from pathlib import Path
 
 import pytest
+from opentelemetry import trace
 
-from chassis.errors import Conflict, Forbidden, InvalidInput, Unavailable
+from chassis.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    SluiceError,
+    Unauthenticated,
+    Unavailable,
+)
 from chassis.identity import AccessLevel
 from cli import folder
-from cli.identity import Identity
+from cli.identity import Identity, Token
 from cli.ingest_service import connected
 from cli.sync import Plan, Report, sync
 from tests.cli.stage import Stage
@@ -19,9 +28,11 @@ def plan(**changes: object) -> Plan:
     return Plan(**fields)  # type: ignore[arg-type] # a test's own shorthand
 
 
-async def synced(stage: Stage, root: Path, **changes: object) -> Report:
+async def synced(
+    stage: Stage, root: Path, token: Token = DEVELOPER.for_ingest, **changes: object
+) -> Report:
     stage.calls.clear()
-    async with connected(stage.address, DEVELOPER.for_ingest) as index:
+    async with connected(stage.address, token) as index:
         return await sync(index, folder.walk(root), plan(**changes), lambda: None)
 
 
@@ -144,22 +155,66 @@ async def test_a_busy_stage_is_asked_again(stage: Stage, docs: Path) -> None:
     assert (len(report.added), report.refused, len(stage.calls)) == (3, [], 5)
 
 
-async def test_a_stage_that_stays_down_ends_the_run_without_retiring(
-    stage: Stage, docs: Path
+async def test_every_try_of_a_put_carries_a_token_of_its_own(stage: Stage, docs: Path) -> None:
+    minted: list[str] = []
+
+    def token() -> str:
+        minted.append(DEVELOPER.for_ingest())
+        return minted[-1]
+
+    stage.failures = [
+        Unavailable("the index does not answer"),
+        Unauthenticated("the token has expired", reason="TOKEN_EXPIRED"),
+    ]
+    report = await synced(stage, docs, token)
+    listing, retiring = 1, 1
+    assert (len(report.added), len(stage.calls)) == (3, 5)
+    assert len(minted) == listing + 5 + retiring
+
+
+async def test_a_put_belongs_to_the_trace_of_who_sends_it(stage: Stage, docs: Path) -> None:
+    context = trace.SpanContext(7, 8, is_remote=False, trace_flags=trace.TraceFlags(1))
+    with trace.use_span(trace.NonRecordingSpan(context)):
+        await synced(stage, docs)
+    assert {header.split("-")[1] for header in stage.traces} == {f"{7:032x}"}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Unavailable("the index does not answer"),
+        Unauthenticated("the token has expired", reason="TOKEN_EXPIRED"),
+        Unauthenticated("the token does not hold", reason="BAD_TOKEN"),
+        Forbidden("the role ingest is missing"),
+    ],
+)
+async def test_a_run_that_ends_midway_says_where_and_retires_nothing(
+    stage: Stage, docs: Path, failure: SluiceError
 ) -> None:
     await synced(stage, docs)
     (docs / "a.md").unlink()
     (docs / "b.md").write_text("another text")
-    stage.failures = [Unavailable("the index does not answer") for _ in range(9)]
-    with pytest.raises(Unavailable, match=r"the index does not answer\n1 of 2 documents"):
+    stage.failures = [failure] * 3
+    with pytest.raises(type(failure), match=failure.message) as ended:
         await synced(stage, docs)
+    assert ended.value.__notes__ == [
+        "this ended the run at b.md",
+        "1 of 2 documents are in place; the same command goes on from there",
+    ]
     assert "a.md" in stage.documents
 
 
-async def test_a_missing_right_ends_the_run(stage: Stage, docs: Path) -> None:
-    stage.failures = [Forbidden("the role ingest is missing")]
-    with pytest.raises(Forbidden):
-        await synced(stage, docs)
+async def test_a_run_that_is_stopped_says_how_far_it_came(stage: Stage, docs: Path) -> None:
+    async with connected(stage.address, DEVELOPER.for_ingest) as index:
+
+        def stop_it() -> None:
+            running.cancel()
+
+        running = asyncio.create_task(sync(index, folder.walk(docs), plan(), stop_it))
+        with pytest.raises(asyncio.CancelledError) as stop:
+            await running
+    (note,) = stop.value.__notes__
+    assert note.endswith("of 3 documents are in place; the same command goes on from there")
 
 
 async def test_the_development_identity_carries_the_tenant_and_the_role(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from local import tether
+from local import private, tether
 from local.readiness import Probe
 
 PROBE_EVERY = 0.05  # seconds
@@ -42,7 +42,7 @@ class Child:
 
     @classmethod
     async def spawn(cls, part: Part, log: Path) -> "Child":
-        with log.open("ab") as output:
+        with private.appending(log) as output:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid())),
                 *part.command,
@@ -52,6 +52,7 @@ class Child:
                 stderr=output,
                 # Ctrl-C reaches the whole foreground group; the order of ending is ours to choose.
                 start_new_session=True,
+                umask=private.UMASK,
             )
         return cls(part, log, process)
 

@@ -1,15 +1,21 @@
-"""Whether a process answers yet. Each probe returns within PROBE_LIMIT seconds."""
+"""Whether a process answers yet. Each probe returns within about PROBE_LIMIT seconds.
+
+They block, each in a thread: a loop that is busy starting things would take its own delay for the
+process's silence, and grpc.aio belongs to one loop a process, where a suite may have its own.
+"""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 
 import grpc
-import httpx
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from local.ports import LOOPBACK
 
-PROBE_LIMIT = 1.0
+PROBE_LIMIT = 5.0  # a busy machine is no reason for an alarm
 
 Probe = Callable[[], Awaitable[bool]]
 
@@ -18,8 +24,6 @@ def grpc_ready(port: int, service: str = "readiness") -> Probe:
     """The standard health service says SERVING for `service`."""
 
     async def probe() -> bool:
-        # The blocking client in a thread: grpc.aio belongs to one event loop a process, and a
-        # suite may run on a loop of its own beside the caller's.
         return await asyncio.to_thread(_serving, port, service)
 
     return probe
@@ -29,12 +33,7 @@ def http_ready(port: int, path: str = "/healthz") -> Probe:
     """A GET of the path is answered with 200."""
 
     async def probe() -> bool:
-        try:
-            async with httpx.AsyncClient(timeout=PROBE_LIMIT, trust_env=False) as client:
-                reply = await client.get(f"http://{LOOPBACK}:{port}{path}")
-        except httpx.HTTPError:
-            return False
-        return reply.status_code == httpx.codes.OK
+        return await asyncio.to_thread(_found, port, path)
 
     return probe
 
@@ -43,11 +42,7 @@ def redis_ready(port: int) -> Probe:
     """PING is answered with PONG, which a server that still loads its data does not do."""
 
     async def probe() -> bool:
-        try:
-            async with asyncio.timeout(PROBE_LIMIT):
-                return await _ping(port) == b"+PONG\r\n"
-        except (OSError, TimeoutError):
-            return False
+        return await asyncio.to_thread(_ponged, port)
 
     return probe
 
@@ -62,11 +57,24 @@ def _serving(port: int, service: str) -> bool:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-async def _ping(port: int) -> bytes:
-    reader, writer = await asyncio.open_connection(LOOPBACK, port)
+def _found(port: int, path: str) -> bool:
+    connection = HTTPConnection(LOOPBACK, port, timeout=PROBE_LIMIT)
     try:
-        writer.write(b"PING\r\n")
-        return await reader.readline()
+        connection.request("GET", path)
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
     finally:
-        writer.close()
-        await writer.wait_closed()
+        connection.close()
+
+
+def _ponged(port: int) -> bool:
+    try:
+        with (
+            socket.create_connection((LOOPBACK, port), timeout=PROBE_LIMIT) as connection,
+            connection.makefile("rb") as replies,
+        ):
+            connection.sendall(b"PING\r\n")
+            return replies.readline() == b"+PONG\r\n"
+    except OSError:
+        return False

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from local import private
 from local.failures import Refused
 
 NEEDED = 7  # major version: older ones run the scripts a third slower and lack functions
@@ -52,7 +53,7 @@ def major_version(binary: Path) -> int:
 
 def command(binary: Path, port: int, folder: Path) -> tuple[str, ...]:
     """Command line of a server that keeps its data in `folder` over restarts and kills."""
-    folder.mkdir(parents=True, exist_ok=True)
+    private.folder(folder)
     options = {
         "port": str(port),
         "bind": "127.0.0.1",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from local import private
 from local.failures import Refused
 
 LOCK = "lock"
@@ -41,7 +42,7 @@ def locked(folder: Path) -> Iterator[None]:
 
     The lock is the kernel's: it goes when the process ends, however it ends.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    private.folder(folder)
     with (folder / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from local import private
 from local.child import Child, Part
 from local.failures import GaveUp, NotReady
 
@@ -82,7 +83,7 @@ class Supervisor:
 
     async def start(self) -> None:
         """Start all and wait until they answer. Raises NotReady after ending what was started."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        private.folder(self._folder)
         complete = False
         try:
             for tier in self._tiers:

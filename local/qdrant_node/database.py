@@ -12,6 +12,7 @@ from pathlib import Path
 import qdrant_edge as edge
 from qdrant_client import grpc as wire
 
+from local import private
 from local.qdrant_node.catalogue import Catalogue, Entry, read, sync_folder, write
 from local.qdrant_node.errors import StartError
 from local.qdrant_node.indexes import engine_schema
@@ -162,7 +163,7 @@ class Database:
 def _lock(folder: Path) -> int:
     """Hold the folder until the process ends, however it ends."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.folder(folder)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as failure:
         raise StartError(f"SLUICE_QDRANT_DATA={folder}: {failure.strerror}") from failure

@@ -3,7 +3,7 @@
 from __future__ import annotations  # gRPC's classes are generic in their stubs only
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -55,8 +55,10 @@ class Edge(grpc.aio.ServerInterceptor):
             )
         if handler.stream_unary:
             return grpc.stream_unary_rpc_method_handler(
-                self._guarded(name, handler.stream_unary),
-                handler.request_deserializer,
+                self._guarded(
+                    name, _reading_all(handler.stream_unary, handler.request_deserializer)
+                ),
+                None,
                 handler.response_serializer,
             )
         raise TypeError(f"{name}: response streams need a guard of their own")
@@ -110,6 +112,13 @@ class Edge(grpc.aio.ServerInterceptor):
 def _reading(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
     async def parsed(raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
         return await behaviour(read(parse, raw), context)
+
+    return parsed
+
+
+def _reading_all(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
+    async def parsed(raw: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
+        return await behaviour((read(parse, message) async for message in raw), context)
 
     return parsed
 

@@ -1,6 +1,7 @@
-"""A process with one RPC: it answers, waits or fails, as the question says."""
+"""A process with two RPCs: one answers, waits or fails, as the question says; one counts."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 
 from chassis import deadlines, identity
@@ -8,6 +9,7 @@ from chassis.errors import Exhausted
 from chassis.health import Dependency
 from chassis.serve import Service, run, serve
 from chassis.settings import StageSettings, load
+from sluice.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
 
 
@@ -36,6 +38,13 @@ class Retrieve(retrieve_pb2_grpc.RetrieveServiceServicer):
         )
 
 
+class Ingest(ingest_pb2_grpc.IngestServiceServicer):
+    async def PutDocument(  # noqa: N802 - the contract's name
+        self, request_iterator: AsyncIterator[ingest_pb2.PutDocumentRequest], context: object
+    ) -> ingest_pb2.PutDocumentResponse:
+        return ingest_pb2.PutDocumentResponse(chunks=len([part async for part in request_iterator]))
+
+
 async def process(settings: Settings) -> None:
     verifier = identity.Verifier(identity.verifying_key(settings.internal_verify_key), "retrieve")
 
@@ -46,10 +55,17 @@ async def process(settings: Settings) -> None:
         return None
 
     add = partial(retrieve_pb2_grpc.add_RetrieveServiceServicer_to_server, Retrieve())
+    add_ingest = partial(
+        ingest_pb2_grpc.add_IngestServiceServicer_to_server,
+        Ingest(),  # type: ignore[abstract] # one of its calls is enough
+    )
     await serve(
         settings.port,
         settings,
-        services=[Service("sluice.retrieve.v1.RetrieveService", add)],
+        services=[
+            Service("sluice.retrieve.v1.RetrieveService", add),
+            Service("sluice.ingest.v1.IngestService", add_ingest),
+        ],
         verify=verify,
         limit=30,
         dependencies=[Dependency("nothing", check)],

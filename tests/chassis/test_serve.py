@@ -9,15 +9,17 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from chassis import channels, errors
+from chassis import channels, errors, status
 from chassis.deadlines import Deadline, enter
 from chassis.identity import AccessLevel, Caller, Minter, development_key
+from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
 
 STAGE = Path(__file__).with_name("stage.py")
@@ -177,3 +179,28 @@ async def test_a_stage_that_is_gone_is_unavailable_and_found_again(
         async with running(port):
             await healthy(channel, "readiness")
             assert (await ask(channel, "who")).embedding_profile == "acme/team"
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"), [(b"\xff\xff", ""), (b"\x0a\x03\x0a\x01\xff", "header.document_id")]
+)
+async def test_bytes_in_a_stream_that_are_no_message_are_the_callers_to_mend(
+    free_port: Callable[[], int], sent: bytes, field: str
+) -> None:
+    async with running(free_port()) as (process, channel):
+        good = ingest_pb2.PutDocumentRequest(data=b"a").SerializeToString()
+        bearer = (
+            ("authorization", f"Bearer {Minter(development_key()).mint(CALLER, 'retrieve')}"),
+        )
+        put: Any = channel.stream_unary("/sluice.ingest.v1.IngestService/PutDocument")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await put(iter([good, sent]), timeout=5, metadata=bearer)
+        failure = status.decode(refused.value, "ingest")
+        assert isinstance(failure, errors.InvalidInput)
+        assert failure.field == field
+        counted = await put(iter([good, good]), timeout=5, metadata=bearer)
+        assert ingest_pb2.PutDocumentResponse.FromString(counted).chunks == 2
+        process.terminate()
+        _, logs = await asyncio.wait_for(process.communicate(), 10)
+        assert b"Traceback" not in logs
+        assert b"rpc_failed" not in logs

@@ -10,11 +10,17 @@ from corpus.profile import EmbeddingProfile
 from services.ingest.divide import pieces
 from services.ingest.document import Document, Section
 from services.ingest.fit import most
+from services.ingest.stop import NEVER, Stop
 
 # Raised by every change to the rules that shape passages.
-RULES = "blocks1"
+RULES = "blocks2"
 # Longest passage: blanks cost no tokens, but readers, tokenizers and models have their limits.
 CHARACTERS = 16_384
+# Texts of a section whose length is remembered, since a piece is soon a passage.
+REMEMBERED = 2_048
+# Pieces this many times the budget together are not measured together: a passage they fit would
+# be a wonder, and of an unbroken word every pair would be measured in vain.
+HOPELESS = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +59,30 @@ class Chunking:
         """Names every rule that shapes the text of passages."""
         return f"{RULES}-{self.budget}-{self.overlap}-{self.profile.tokenizer}"
 
-    def chunks(self, document: Document) -> list[Chunk]:
+    def chunks(self, document: Document, stop: Stop = NEVER) -> list[Chunk]:
         """The document's passages in order; every block is in at least one.
 
-        Raises InvalidInput (BLOCK_TOO_LARGE) where a single character exceeds the budget.
+        Raises InvalidInput (BLOCK_TOO_LARGE) where a single character exceeds the budget, and
+        Stopped.
         """
         return [
-            chunk for section in document.sections for chunk in self._section(document, section)
+            chunk
+            for section in document.sections
+            for chunk in self._section(document, section, stop)
         ]
 
-    def _section(self, document: Document, section: Section) -> Iterator[Chunk]:
-        title, heading = self._head(document.metadata.title, section.path)
-
-        def whole_input(text: str) -> str:
-            return self.profile.document_input(title, heading, text)
-
-        def fits(text: str) -> bool:
-            return len(text) <= CHARACTERS and self.count(whole_input(text)) <= self.budget
-
-        units = list(_units(document.text, section, fits))
-        for window in self._windows(units, fits):
-            given = whole_input(_readable(window))
-            tokens = self.count(given)
+    def _section(self, document: Document, section: Section, stop: Stop) -> Iterator[Chunk]:
+        stop.check()
+        head = self._head(document.metadata.title, section.path)
+        scale = _Scale(self, head, stop)
+        units = list(_units(document.text, section, scale.fits))
+        for window in self._windows(units, scale):
+            text = _readable(window)
+            tokens = scale.tokens(text)
             if tokens > self.budget:
                 raise _too_large(document, window[0].block, tokens, self.budget)
-            yield Chunk(section, tuple(unit.block for unit in window), given, tokens)
+            blocks = tuple(unit.block for unit in window)
+            yield Chunk(section, blocks, scale.whole_input(text), tokens)
 
     def _head(self, title: str, path: Sequence[str]) -> tuple[str, str]:
         """Title and heading to repeat: the most that leaves half of the budget to the text."""
@@ -89,25 +94,56 @@ class Chunking:
                 return head
         return "", ""
 
-    def _windows(
-        self, units: Sequence[_Unit], fits: Callable[[str], bool]
-    ) -> Iterator[Sequence[_Unit]]:
+    def _windows(self, units: Sequence[_Unit], scale: "_Scale") -> Iterator[Sequence[_Unit]]:
         first = last = 0
         while last < len(units):
-            first = self._repeated_from(units, first, last, fits)
-            last = most(last + 1, len(units), partial(_fits, units, fits, first))
+            first = self._repeated_from(units, first, last, scale)
+            last = most(last + 1, len(units), partial(_fits, units, scale, first))
             yield units[first:last]
 
-    def _repeated_from(
-        self, units: Sequence[_Unit], first: int, last: int, fits: Callable[[str], bool]
-    ) -> int:
+    def _repeated_from(self, units: Sequence[_Unit], first: int, last: int, scale: "_Scale") -> int:
         """Where the window after units[first:last] begins; the unit at `last` must fit in it."""
         begin = last
         for candidate in range(last - 1, max(first, last - 1 - self.overlap), -1):
-            if not units[candidate].whole or not _fits(units, fits, candidate, last + 1):
+            if not units[candidate].whole or not _fits(units, scale, candidate, last + 1):
                 break
             begin = candidate
         return begin
+
+
+class _Scale:
+    """Measures texts of one section as they would be embedded, with title and heading."""
+
+    def __init__(self, chunking: Chunking, head: tuple[str, str], stop: Stop) -> None:
+        self._chunking = chunking
+        self._head = head
+        self._stop = stop
+        self._known: dict[str, int] = {}
+        self._around = self.tokens("")
+
+    def whole_input(self, text: str) -> str:
+        return self._chunking.profile.document_input(*self._head, text)
+
+    def tokens(self, text: str) -> int:
+        if text not in self._known:
+            self._stop.check()
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[text] = self._chunking.count(self.whole_input(text))
+        return self._known[text]
+
+    def fits(self, text: str) -> bool:
+        return len(text) <= CHARACTERS and self.tokens(text) <= self._chunking.budget
+
+    def hopeless(self, pieces: Sequence[str]) -> bool:
+        """Whether pieces of blocks are too large together by far."""
+        most_tokens = HOPELESS * self._chunking.budget
+        total = self._around
+        for piece in pieces:
+            total += self.tokens(piece) - self._around
+            if total > most_tokens:
+                return True
+        return False
 
 
 def _units(text: str, section: Section, fits: Callable[[str], bool]) -> Iterator[_Unit]:
@@ -126,8 +162,10 @@ def _units(text: str, section: Section, fits: Callable[[str], bool]) -> Iterator
             yield _Unit(stored, whole=len(found) == 1)
 
 
-def _fits(units: Sequence[_Unit], fits: Callable[[str], bool], first: int, end: int) -> bool:
-    return fits(_readable(units[first:end]))
+def _fits(units: Sequence[_Unit], scale: _Scale, first: int, end: int) -> bool:
+    window = units[first:end]
+    divided = [unit.block.readable for unit in window if not unit.whole]
+    return not scale.hopeless(divided) and scale.fits(_readable(window))
 
 
 def _readable(units: Sequence[_Unit]) -> str:

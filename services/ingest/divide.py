@@ -23,6 +23,9 @@ _SENTENCE = re.compile(
 _LINE = re.compile(r"\n")
 _WORD = re.compile(r"\s+")
 _GRAPHEME = regex.compile(r"\X")
+# How exactly the inside of a word is divided, and how many of the levels are inside words.
+NEAR = 16
+_INSIDE_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,8 @@ def pieces(text: str, block: Block, fits: Fits) -> list[Piece]:
         return [Piece(block.start, block.end)]
     if block.kind is Kind.TABLE:
         return _rows(text, block, fits)
-    return [
-        Piece(start, end)
-        for start, end in _parts(text, block.start, block.end, _levels(block), fits)
-    ]
+    parts = _Division(text, fits).parts(block.start, block.end, _levels(block))
+    return [Piece(start, end) for start, end in parts]
 
 
 def _levels(block: Block) -> Sequence[Cuts]:
@@ -67,38 +68,57 @@ def _rows(text: str, block: Block, fits: Fits) -> list[Piece]:
     levels = _levels(block)
     if not fits(f"{header}\n{header}"):
         # The header leaves too little room to be repeated.
-        return [Piece(*span) for span in _parts(text, block.start, block.end, levels, fits)]
-    spans = _parts(text, block.marks[0], block.end, levels, lambda rows: fits(f"{header}\n{rows}"))
+        parts = _Division(text, fits).parts(block.start, block.end, levels)
+        return [Piece(*span) for span in parts]
+    under_header = _Division(text, lambda rows: fits(f"{header}\n{rows}"))
+    spans = under_header.parts(block.marks[0], block.end, levels)
     first, *others = spans
     return [Piece(block.start, first[1]), *(Piece(*span, context=header) for span in others)]
 
 
-def _parts(
-    text: str, start: int, end: int, levels: Sequence[Cuts], fits: Fits
-) -> Iterator[tuple[int, int]]:
-    """Ranges without blank edges that cover all but blank text, each as long as fits."""
-    cut, *finer = levels
-    bounds = [start, *cut(text, start, end), end]
-    first = size = 0
-    while first < len(bounds) - 1:
-        part_fits = partial(_fits, text, bounds, first, fits)
-        # Parts of one text are about equally long.
-        last = most(first, len(bounds) - 1, part_fits, guess=first + size)
-        if last == first and finer:
-            last = first + 1
-            yield from _parts(text, bounds[first], bounds[last], finer, fits)
-        else:
-            # A single code point is as small as it gets.
-            last = max(last, first + 1)
-            begin, stop = _trimmed(text, bounds[first], bounds[last])
-            if begin < stop:
-                yield begin, stop
-        first, size = last, last - first
+class _Division:
+    """Divides one text. Parts are about equally long, so that each begins the search for the next.
 
+    Between words parts are as long as fits; inside a word they may be shorter by one in NEAR, for
+    an exact search would measure the word many times.
+    """
 
-def _fits(text: str, bounds: Sequence[int], first: int, fits: Fits, last: int) -> bool:
-    start, end = _trimmed(text, bounds[first], bounds[last])
-    return start == end or fits(text[start:end])
+    def __init__(self, text: str, fits: Fits) -> None:
+        self._text = text
+        self._fits = fits
+        self._sizes: dict[int, int] = {}
+
+    def parts(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[tuple[int, int]]:
+        """Ranges without blank edges that cover all but blank text."""
+        cut, *finer = levels
+        bounds = [start, *cut(self._text, start, end), end]
+        first = 0
+        while first < len(bounds) - 1:
+            last = self._end(bounds, first, len(finer))
+            if last == first and finer:
+                last = first + 1
+                yield from self.parts(bounds[first], bounds[last], finer)
+            else:
+                # A single code point is as small as it gets.
+                last = max(last, first + 1)
+                begin, stop = _trimmed(self._text, bounds[first], bounds[last])
+                if begin < stop:
+                    yield begin, stop
+            first = last
+
+    def _end(self, bounds: Sequence[int], first: int, finer: int) -> int:
+        size = self._sizes.get(finer, 0)
+        near = max(1, size // NEAR) if finer < _INSIDE_WORDS else 1
+        top = len(bounds) - 1
+        last = most(first, top, partial(self._part_fits, bounds, first), first + size, near)
+        if last < top:
+            # What is left of a text says nothing about the parts of the next.
+            self._sizes[finer] = last - first
+        return last
+
+    def _part_fits(self, bounds: Sequence[int], first: int, last: int) -> bool:
+        start, end = _trimmed(self._text, bounds[first], bounds[last])
+        return start == end or self._fits(self._text[start:end])
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,10 +1,10 @@
 """A tenant's documents: put, shown beforehand, deleted, listed, reconciled with their source."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 
 from chassis.errors import InvalidInput
 from corpus.points import StoredPassage
@@ -13,6 +13,7 @@ from services.ingest.index import Index
 from services.ingest.lease import Leases
 from services.ingest.prepare import Header, Preparation, Prepared
 from services.ingest.publish import Publisher
+from services.ingest.room import Room
 
 
 class Outcome(Enum):
@@ -51,11 +52,11 @@ class Library:
     embedder: Embedder
     batching: Batching
     preparation: Preparation
+    room: Room = field(default_factory=Room)
 
     async def prepare(self, tenant: str, header: Header, data: bytes) -> Prepared:
-        """Raises InvalidInput."""
-        # Parsing takes long enough to hold up everybody else's calls.
-        return await asyncio.to_thread(self.preparation.prepare, tenant, header, data)
+        """Raises InvalidInput, and Exhausted when too much is being prepared."""
+        return await self.room.run(partial(self.preparation.prepare, tenant, header, data))
 
     async def put(self, tenant: str, header: Header, data: bytes) -> Put:
         """Store a document; nothing is embedded or written when nothing differs.

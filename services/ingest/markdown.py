@@ -12,6 +12,7 @@ from markdown_it.token import Token
 from corpus.points import Kind
 from services.ingest.document import Block, Section
 from services.ingest.sections import SectionIds
+from services.ingest.stop import NEVER, Stop
 
 # Longest heading that is repeated with its passages, in characters.
 LABEL = 300
@@ -33,7 +34,10 @@ _MARKS = re.compile(r"[ \t]*#{1,6}[ \t]*")
 class _TopLevel(StateBlock):
     """Keeps no tokens below the first level, of which a document can have millions."""
 
+    stop = NEVER
+
     def push(self, ttype: str, tag: str, nesting: int) -> Token:
+        self.stop.check()
         token = super().push(ttype, tag, nesting)  # type: ignore[arg-type] # -1, 0 or 1
         if token.level > 1:
             self.tokens.pop()
@@ -51,14 +55,14 @@ class _Open:
     blocks: list[Block] = field(default_factory=list)
 
 
-def sections(text: str, body: int) -> tuple[Section, ...]:
+def sections(text: str, body: int, stop: Stop = NEVER) -> tuple[Section, ...]:
     """The sections of the text from the position `body` on, in order, none without a block.
 
     Every character that is not blank and belongs to no heading, fence or thematic break is in
     exactly one block. A heading stands in its section's path, and in a block of its own where
     nothing below it would carry it.
     """
-    found = list(_collected(text, body))
+    found = list(_collected(text, body, stop))
     for section, following in pairwise([*found, _Open(0, ())]):
         bare = not section.blocks and following.level <= section.level
         if section.heading and (bare or not section.repeated):
@@ -71,12 +75,13 @@ def sections(text: str, body: int) -> tuple[Section, ...]:
     )
 
 
-def _collected(text: str, body: int) -> Iterator[_Open]:
+def _collected(text: str, body: int, stop: Stop) -> Iterator[_Open]:
     lines = _Lines(text, body)
     outer: list[tuple[int, str]] = []
     current = _Open(0, ())
-    tokens = _tokens(text[body:])
+    tokens = _tokens(text[body:], stop)
     for position, token in enumerate(tokens):
+        stop.check()
         if token.level or not token.map:
             continue
         if token.type == "heading_open":
@@ -87,9 +92,10 @@ def _collected(text: str, body: int) -> Iterator[_Open]:
     yield current
 
 
-def _tokens(source: str) -> list[Token]:
+def _tokens(source: str, stop: Stop) -> list[Token]:
     tokens: list[Token] = []
     state = _TopLevel(source, _PARSER, {}, tokens)
+    state.stop = stop
     _PARSER.block.tokenize(state, state.line, state.lineMax)
     return tokens
 

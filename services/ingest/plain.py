@@ -5,14 +5,15 @@ import re
 from corpus.points import Kind
 from services.ingest.document import Block, Section
 from services.ingest.sections import SectionIds
+from services.ingest.stop import NEVER, Stop
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:[^\S\n]*\n[^\S\n]*\S(?:.*\S)?)*")
 
 
-def sections(text: str, body: int) -> tuple[Section, ...]:
+def sections(text: str, body: int, stop: Stop = NEVER) -> tuple[Section, ...]:
     """One section of paragraphs from the position `body` on; none when all is blank."""
-    blocks = tuple(
-        Block(Kind.PARAGRAPH, found.start(), found.end())
-        for found in _PARAGRAPH.finditer(text, body)
-    )
-    return (Section(SectionIds().of(()), (), blocks),) if blocks else ()
+    blocks: list[Block] = []
+    for found in _PARAGRAPH.finditer(text, body):
+        stop.check()
+        blocks.append(Block(Kind.PARAGRAPH, found.start(), found.end()))
+    return (Section(SectionIds().of(()), (), tuple(blocks)),) if blocks else ()

@@ -14,12 +14,13 @@ from services.ingest import front_matter, markdown, plain, text
 from services.ingest.chunk import Chunk, Chunking
 from services.ingest.document import Document, Format, Metadata, Section
 from services.ingest.metadata import Given
+from services.ingest.stop import NEVER, Stop
 
 SUPPORTED = "Markdown (.md, .markdown) and plain text (.txt)"
 ID_LENGTH = 512
 SOURCE_LENGTH = 128
 
-_PARSERS: dict[Format, Callable[[str, int], tuple[Section, ...]]] = {
+_PARSERS: dict[Format, Callable[[str, int, Stop], tuple[Section, ...]]] = {
     Format.MARKDOWN: markdown.sections,
     Format.TEXT: plain.sections,
 }
@@ -58,10 +59,10 @@ class Preparation:
     chunking: Chunking
     default_access: AccessLevel
 
-    def prepare(self, tenant: str, header: Header, data: bytes) -> Prepared:
-        """Raises InvalidInput that names the document, and the line where there is one."""
-        document = read(header, data, self.default_access)
-        chunks = tuple(self.chunking.chunks(document))
+    def prepare(self, tenant: str, header: Header, data: bytes, stop: Stop = NEVER) -> Prepared:
+        """Raises InvalidInput that names the document, and the line where there is one; Stopped."""
+        document = read(header, data, self.default_access, stop)
+        chunks = tuple(self.chunking.chunks(document, stop))
         revision = self._revision(document)
         passages = tuple(
             self._passage(tenant, document, revision, number, chunks)
@@ -136,12 +137,12 @@ def check(header: Header) -> Format:
     return found
 
 
-def read(header: Header, data: bytes, default_access: AccessLevel) -> Document:
+def read(header: Header, data: bytes, default_access: AccessLevel, stop: Stop = NEVER) -> Document:
     """The document in the bytes. Raises InvalidInput; EMPTY where nothing is left to index."""
     parse = _PARSERS[check(header)]
     decoded = text.decode(data, header.document_id)
     found = front_matter.read(decoded, header.document_id)
-    sections = parse(decoded, found.body)
+    sections = parse(decoded, found.body, stop)
     if not sections:
         raise InvalidInput(f"{header.document_id}: there is no text", field="data", reason="EMPTY")
     return Document(

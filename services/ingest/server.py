@@ -1,5 +1,6 @@
 """The RPC face of the ingest stage."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import grpc
@@ -51,7 +52,9 @@ class IngestServicer(IngestServiceServicer):
     ) -> pb.PreviewDocumentResponse:
         tenant = _tenant()
         header, data = await self._received(request_iterator)
-        response = wire.preview_response(await self._library.prepare(tenant, header, data))
+        prepared = await self._library.prepare(tenant, header, data)
+        # As large as the document: other calls do not wait for it.
+        response = await asyncio.to_thread(wire.preview_response, prepared)
         if response.ByteSize() > MESSAGE_BYTES:
             raise InvalidInput(
                 f"{header.document_id}: too large to be shown in {len(response.chunks):,} chunks",

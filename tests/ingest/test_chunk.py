@@ -14,6 +14,7 @@ from corpus.profile import profile
 from services.ingest.chunk import CHARACTERS, Chunk, Chunking
 from services.ingest.document import Document, Metadata
 from services.ingest.markdown import sections
+from services.ingest.stop import Stop, Stopped
 
 PROFILE = profile("multilingual-e5-small")
 CHUNKING = Chunking(PROFILE, tokens.counter(PROFILE), budget=128, overlap=1)
@@ -175,3 +176,29 @@ def test_five_thousand_characters_without_structure_are_divided(unit: str) -> No
     assert max(engine_tokens(chunk) for chunk in chunks) <= 128
     assert "".join(shown(chunk) for chunk in chunks).replace(" ", "") == text.replace(" ", "")
     assert min(chunk.tokens for chunk in chunks[:-1]) > 100
+
+
+@pytest.mark.parametrize("word", ["a", "漢字", "c0ffee1dea"])
+def test_an_unbroken_word_is_measured_few_times(word: str) -> None:
+    measured = [0]
+
+    def count(text: str) -> int:
+        measured[0] += len(text)
+        return 6 + len(text) // 3 + len(text) % 7
+
+    text = "".join(f"{word}{number}" for number in range(40_000))
+    chunks = Chunking(PROFILE, count, 128, 1).chunks(document(text))
+    assert "".join(chunk.blocks[0].text for chunk in chunks) == text
+    assert max(chunk.tokens for chunk in chunks) <= 128
+    assert measured[0] < 4 * len(text)
+
+
+def test_division_stops_when_it_is_asked_to() -> None:
+    stop = Stop()
+
+    def count(text: str) -> int:
+        stop.ask()
+        return len(text)
+
+    with pytest.raises(Stopped):
+        Chunking(PLAIN, count, 100, 1).chunks(document("a" * 10_000), stop)

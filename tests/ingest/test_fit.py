@@ -38,3 +38,9 @@ def test_what_is_measured_without_a_guess_is_at_most_twice_what_fits() -> None:
 def _impossible(count: int) -> bool:
     assert count <= 202
     return False
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(1, 40))
+def test_less_exactly_is_at_most_so_much_less(limit: int, guess: int, near: int) -> None:
+    found = most(0, 200, lambda count: count <= limit, guess, near)
+    assert min(limit, 200) - near < found <= min(limit, 200)

@@ -1,5 +1,8 @@
+import pytest
+
 from corpus.points import Kind
 from services.ingest.markdown import LABEL, sections
+from services.ingest.stop import Stop, Stopped
 
 
 def shown(text: str, body: int = 0) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -141,3 +144,10 @@ def test_a_million_quotes_and_deep_lists_end() -> None:
 
 def test_blank_text_has_no_sections() -> None:
     assert sections("\n \n\t\n***\n", 0) == ()
+
+
+def test_parsing_stops_when_it_is_asked_to() -> None:
+    stop = Stop()
+    stop.ask()
+    with pytest.raises(Stopped):
+        sections("- a\n" * 3, 0, stop)

@@ -1,6 +1,5 @@
 """YAML front matter: what a file says about itself, and on which line it says something wrong."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,10 +7,12 @@ from dataclasses import dataclass
 import yaml
 
 from chassis.errors import InvalidInput
-from services.ingest import metadata
+from corpus.points import State
+from services.ingest import head, metadata
 from services.ingest.metadata import Given, NotAllowed
 
-LENGTH = 65_536  # characters; reading YAML takes far longer than reading text
+LENGTH = 16_384  # characters; reading YAML takes far longer than reading text
+DEPTH = 20
 
 _OPENER = re.compile(r"\n*(?P<mark>---|\+\+\+|;;;)[ \t]*(?P<language>[A-Za-z]*)[ \t]*(?:\n|$)")
 _CLOSER = {
@@ -20,10 +21,11 @@ _CLOSER = {
 _FIELD = re.compile(r"[ \t]*[\w-]+[ \t]*:([ \t]|$)", re.MULTILINE)
 _NULL = "tag:yaml.org,2002:null"
 _TEXTS = ("title", "version", "area", "document_type", "uri")
-# A slip in one of these shows a document to the wrong people, so it is not taken for an unknown
-# field.
-_SCOPE = ("access", "groups", "publication_state")
-_ALIKE = 0.9
+# What other tools call a draft.
+_FLAGS = {"draft": True, "published": False}
+_TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
+# The one in C is many times faster, where it was built.
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,18 @@ def read(text: str, name: str) -> FrontMatter:
     """What stands at the head of the text, which may be nothing.
 
     Fields that are not ours are passed over. Raises InvalidInput (FRONT_MATTER_INVALID) that names
-    document, line and field.
+    document, line and field; also where a field that says who may read would go unread.
     """
+    found = _read(text, name)
+    unread = head.unread(text, found.body, bare=found.body == 0)
+    if unread:
+        line = text.count("\n", 0, unread.position)
+        complaint = f"is not read here; {unread.meant!r} belongs between lines of --- at the top"
+        raise _Place(name, 0).wrong(line, unread.name, complaint)
+    return found
+
+
+def _read(text: str, name: str) -> FrontMatter:
     nothing = FrontMatter(Given(), 0)
     opener = _OPENER.match(text)
     if opener is None:
@@ -83,16 +95,25 @@ def read(text: str, name: str) -> FrontMatter:
 
 def _composed(source: str, place: _Place) -> yaml.Node | None:
     try:
+        _check_depth(source, place)
         # Nodes are never turned into objects, so nothing in them is executed.
-        return yaml.compose(source, Loader=yaml.SafeLoader)
+        return yaml.compose(source, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
         raise place.wrong(line, "", f"not YAML: {error.problem}") from error
     except yaml.reader.ReaderError as error:
         line = source.count("\n", 0, error.position)
         raise place.wrong(line, "", f"not YAML: {error.reason}") from error
-    except RecursionError as error:
-        raise place.wrong(0, "", "not YAML: nested too deeply") from error
+
+
+def _check_depth(source: str, place: _Place) -> None:
+    depth = 0
+    for event in yaml.parse(source, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH:
+            line = event.start_mark.line if event.start_mark else 0
+            raise place.wrong(line, "", f"nested more than {DEPTH} deep")
 
 
 def _given(node: yaml.Node | None, place: _Place) -> Given:
@@ -101,36 +122,50 @@ def _given(node: yaml.Node | None, place: _Place) -> Given:
     if not isinstance(node, yaml.MappingNode):
         raise place.wrong(node.start_mark.line, "", "front matter is a list where fields belong")
     values: dict[str, object] = {}
+    said: dict[str, str] = {}
     for field, line, value in _fields(node, place):
-        name = "state" if field == "publication_state" else field
-        if name in values:
+        name = "state" if field == "publication_state" or field in _FLAGS else field
+        if said.get(name) == field:
             raise place.wrong(line, field, "stands here a second time")
         try:
-            values[name] = _value(field, value)
+            given = _value(field, value)
         except NotAllowed as error:
             raise place.wrong(value.start_mark.line, field, str(error)) from error
+        if field in _FLAGS and given is None:
+            continue
+        if name in said and values[name] != given:
+            raise place.wrong(line, field, f"contradicts {said[name]}")
+        values[name], said[name] = given, field
     return Given(**values)  # type: ignore[arg-type] # each reader below gives its field's type
 
 
 def _fields(node: yaml.MappingNode, place: _Place) -> Iterator[tuple[str, int, yaml.Node]]:
     for key, value in node.value:
         line = key.start_mark.line
-        field = key.value if isinstance(key, yaml.ScalarNode) else ""
+        field = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
         if field in _READERS:
             yield field, line, value
         elif field == "<<":
             raise place.wrong(line, field, "merged fields are not read")
-        elif meant := _slip(field):
+        elif meant := head.meant(field):
             raise place.wrong(line, field, f"unknown; {meant!r} is how it is written")
+        else:
+            _check_inside(value, place, set())
 
 
-def _slip(field: str) -> str:
-    """The scope's field that was probably meant."""
-    folded = re.sub(r"[\s-]+", "_", field.casefold())
-    if folded in {"access_level", "accesslevel"}:
-        return "access"
-    alike = difflib.get_close_matches(folded, _SCOPE, n=1, cutoff=_ALIKE)
-    return alike[0] if alike else ""
+def _check_inside(node: yaml.Node, place: _Place, seen: set[int]) -> None:
+    """Who may read is said at the top. Raises InvalidInput where it is said deeper."""
+    if id(node) in seen or isinstance(node, yaml.ScalarNode):
+        return
+    seen.add(id(node))
+    for item in node.value:
+        key, value = item if isinstance(item, tuple) else (None, item)
+        meant = head.meant(str(key.value)) if isinstance(key, yaml.ScalarNode) else ""
+        if key is not None and meant:
+            raise place.wrong(
+                key.start_mark.line, key.value, f"not read in here; {meant!r} belongs further out"
+            )
+        _check_inside(value, place, seen)
 
 
 def _value(field: str, node: yaml.Node) -> object:
@@ -143,6 +178,15 @@ def _text(field: str, node: yaml.Node) -> str:
 
 def _choice(field: str, node: yaml.Node) -> object:
     return metadata.SCALARS[field](_scalar(node))
+
+
+def _flag(field: str, node: yaml.Node) -> State | None:
+    said = _scalar(node).casefold()
+    if said not in _TRUE | _FALSE:
+        if field == "draft":
+            raise NotAllowed("expected true or false")
+        return None  # a date
+    return State.DRAFT if (said in _TRUE) is _FLAGS[field] else None
 
 
 def _groups(_field: str, node: yaml.Node) -> tuple[str, ...]:
@@ -163,4 +207,5 @@ _READERS: dict[str, Callable[[str, yaml.Node], object]] = {
     "publication_state": _choice,
     "access": _choice,
     "groups": _groups,
+    **dict.fromkeys(_FLAGS, _flag),
 }

@@ -32,19 +32,24 @@ class Given:
     uri: str | None = None
 
     def resolved(self, under: "Given", *, title: str, access: AccessLevel) -> Metadata:
-        """These values, then those `under` them, then the defaults."""
+        """These values, then those `under` them, then the defaults.
+
+        Of two access levels or states the narrower holds: neither side shows what the other hides.
+        """
 
         def first(name: str) -> str:
             return getattr(self, name) or getattr(under, name) or ""
 
+        states = {self.state, under.state}
+        levels = [level for level in (self.access, under.access) if level is not None]
         groups = under.groups if self.groups is None else self.groups
         return Metadata(
             title=first("title") or title,
             version=first("version"),
             area=first("area"),
             document_type=first("document_type"),
-            state=self.state or under.state or State.PUBLISHED,
-            access=self.access or under.access or access,
+            state=State.DRAFT if State.DRAFT in states else State.PUBLISHED,
+            access=max(levels, default=access),
             groups=groups or (),
             uri=first("uri"),
         )

@@ -67,6 +67,27 @@ def test_what_the_caller_says_wins_field_by_field() -> None:
     assert (known.access, known.groups) == (AccessLevel.RESTRICTED, ("dba",))
 
 
+@pytest.mark.parametrize("header", list(AccessLevel))
+@pytest.mark.parametrize("own", list(AccessLevel))
+def test_of_two_access_levels_the_narrower_holds(header: AccessLevel, own: AccessLevel) -> None:
+    data = f"---\naccess: {own.label}\n---\ntext".encode()
+    known = prepared(data, replace(HEADER, given=Given(access=header))).document.metadata
+    assert known.access is max(header, own)
+
+
+@pytest.mark.parametrize("header", list(State))
+@pytest.mark.parametrize("own", list(State))
+def test_a_draft_on_either_side_is_a_draft(header: State, own: State) -> None:
+    data = f"---\npublication_state: {own}\n---\ntext".encode()
+    known = prepared(data, replace(HEADER, given=Given(state=header))).document.metadata
+    assert (known.state is State.DRAFT) == (State.DRAFT in {header, own})
+
+
+def test_a_caller_may_show_what_says_nothing_to_more_than_the_default() -> None:
+    public = replace(HEADER, given=Given(access=AccessLevel.PUBLIC))
+    assert prepared(header=public).document.metadata.access is AccessLevel.PUBLIC
+
+
 def test_equal_headings_and_texts_have_ids_of_their_own() -> None:
     found = prepared()
     assert len(set(ids(found))) == len(found.passages) == 2

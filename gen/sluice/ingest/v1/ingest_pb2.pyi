@@ -104,7 +104,9 @@ class DocumentHeader(_message.Message):
     """
     @_builtins.property
     def metadata(self) -> Global___DocumentMetadata:
-        """Overrides of the document's front matter, field by field."""
+        """Overrides of the document's front matter, field by field. Of two access
+        levels the higher holds, and a draft on either side is a draft.
+        """
 
     def __init__(
         self,

@@ -1,6 +1,9 @@
 from __future__ import annotations  # gRPC's classes are generic in their stubs only
 
+import asyncio
 import hashlib
+import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
@@ -350,3 +353,32 @@ async def test_pages_outside_the_contract_are_refused(
         error = await refused(publisher.page(**request_))
     assert isinstance(error, InvalidInput)
     assert error.field == field
+
+
+async def test_abandoned_work_holds_up_neither_others_nor_the_end(
+    node: Part, redis: Server
+) -> None:
+    stage = parts.ingest(
+        free_port(), node.url, redis.url, "http://127.0.0.1:9", SLUICE_COLLECTION="abandoned"
+    )
+    word = random.Random(1).randbytes(500_000).hex().encode()
+    await asyncio.to_thread(stage.start)
+    try:
+        async with Publisher(stage.port, "abandoned") as publisher:
+            await publisher.preview(TEXT)
+            calls = [asyncio.create_task(publisher.preview(word)) for _ in range(12)]
+            done, _ = await asyncio.wait(calls, timeout=0.5)
+            assert not done
+            for call in calls:
+                call.cancel()
+            began = time.monotonic()
+            await publisher.preview(TEXT)
+            assert time.monotonic() - began < 3
+            calls = [asyncio.create_task(publisher.preview(word)) for _ in range(4)]
+            await asyncio.wait(calls, timeout=0.5)
+            for call in calls:
+                call.cancel()
+        stage.process.terminate()
+        assert await asyncio.to_thread(stage.process.wait, 5) == 0
+    finally:
+        stage.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # gRPC's classes are generic in their stubs only
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +24,7 @@ PAGE = 2  # small, so that every listing has several pages
 class Stage(ingest_pb2_grpc.IngestServiceServicer):
     """`failures` are raised by the next puts, in order. `calls` are the ids that were put.
 
-    `traces` are the trace contexts that came with them.
+    `traces` are the trace contexts that came with them; `called` is set once one came.
     """
 
     documents: dict[str, ingest_pb2.Document] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Stage(ingest_pb2_grpc.IngestServiceServicer):
     failures: list[SluiceError] = field(default_factory=list)
     callers: set[Caller] = field(default_factory=set)
     traces: list[str] = field(default_factory=list)
+    called: asyncio.Event = field(default_factory=asyncio.Event)
     address: str = ""
 
     async def PutDocument(  # noqa: N802 - the contract's name
@@ -54,6 +56,7 @@ class Stage(ingest_pb2_grpc.IngestServiceServicer):
             assert len(request.data) <= 1024 * 1024
             content += request.data
         self.calls.append(header.document_id)
+        self.called.set()
         if self.failures:
             raise self.failures.pop(0)
         _check(header.document_id, content)

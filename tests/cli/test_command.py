@@ -3,9 +3,10 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from chassis.errors import SluiceError, Unauthenticated
+from chassis.errors import Exhausted, SluiceError, Unauthenticated
 from cli import exits
 from cli.gateway_service import ask
 from cli.output import safe
@@ -99,15 +100,20 @@ class Result:
         return json.loads(self.out)
 
 
-async def sluice(folder: Path, *arguments: str, **told: str) -> Result:
-    """The command, run where no suite was ever started."""
-    process = await asyncio.create_subprocess_exec(
+async def begun(folder: Path, *arguments: str, **told: str) -> Process:
+    """The command, started where no suite ever was."""
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "cli.main", *arguments),
         env={**os.environ, **told},
         cwd=folder,
         stdout=PIPE,
         stderr=PIPE,
     )
+
+
+async def sluice(folder: Path, *arguments: str, **told: str) -> Result:
+    """What the command says, and its exit code."""
+    process = await begun(folder, *arguments, **told)
     async with asyncio.timeout(30):
         out, err = await process.communicate()
     return Result(await process.wait(), out.decode(), err.decode())
@@ -258,6 +264,21 @@ async def test_a_run_that_ends_midway_says_so_without_blaming_the_identity(
     assert result.err.splitlines() == [
         "ingest: the token has expired",
         "this ended the run at a.md",
+        "0 of 1 documents are in place; the same command goes on from there",
+    ]
+
+
+async def test_ctrl_c_says_how_far_the_run_came(tmp_path: Path, stage: Stage) -> None:
+    (tmp_path / "a.md").write_text("text")
+    stage.failures = [Exhausted("no room", retry_after=30)]
+    process = await begun(tmp_path, "ingest", "a.md", SLUICE_INGEST_TARGET=stage.address)
+    async with asyncio.timeout(30):
+        await stage.called.wait()
+        process.send_signal(signal.SIGINT)
+        _, err = await process.communicate()
+    assert process.returncode == exits.INTERRUPTED
+    assert err.decode().splitlines() == [
+        "stopped",
         "0 of 1 documents are in place; the same command goes on from there",
     ]
 

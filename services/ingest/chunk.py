@@ -65,17 +65,20 @@ class Chunking:
         Raises InvalidInput (BLOCK_TOO_LARGE) where a single character exceeds the budget, and
         Stopped.
         """
+        sizes: dict[int, int] = {}
         return [
             chunk
             for section in document.sections
-            for chunk in self._section(document, section, stop)
+            for chunk in self._section(document, section, sizes, stop)
         ]
 
-    def _section(self, document: Document, section: Section, stop: Stop) -> Iterator[Chunk]:
+    def _section(
+        self, document: Document, section: Section, sizes: dict[int, int], stop: Stop
+    ) -> Iterator[Chunk]:
         stop.check()
         head = self._head(document.metadata.title, section.path)
         scale = _Scale(self, head, stop)
-        units = list(_units(document.text, section, scale.fits))
+        units = list(_units(document.text, section, scale.fits, sizes))
         for window in self._windows(units, scale):
             text = _readable(window)
             tokens = scale.tokens(text)
@@ -146,9 +149,11 @@ class _Scale:
         return False
 
 
-def _units(text: str, section: Section, fits: Callable[[str], bool]) -> Iterator[_Unit]:
+def _units(
+    text: str, section: Section, fits: Callable[[str], bool], sizes: dict[int, int]
+) -> Iterator[_Unit]:
     for ordinal, block in enumerate(section.blocks):
-        found = pieces(text, block, fits)
+        found = pieces(text, block, fits, sizes)
         for number, piece in enumerate(found):
             stored = StoredBlock(
                 ordinal=ordinal,

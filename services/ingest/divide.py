@@ -37,18 +37,19 @@ class Piece:
     context: str = ""
 
 
-def pieces(text: str, block: Block, fits: Fits) -> list[Piece]:
+def pieces(text: str, block: Block, fits: Fits, sizes: dict[int, int] | None = None) -> list[Piece]:
     """The block as one piece, or in pieces that each fit; only blank text falls between them.
 
     Prose is divided at sentence ends, a list at its items, code at lines, a table at rows, with its
     header as every later piece's context; what is still too large at words, then at what a reader
-    sees as one character.
+    sees as one character. `sizes` carries what was found inside words to a document's next block.
     """
     if fits(text[block.start : block.end]):
         return [Piece(block.start, block.end)]
     if block.kind is Kind.TABLE:
-        return _rows(text, block, fits)
-    parts = _Division(text, fits).parts(block.start, block.end, _levels(block))
+        return _rows(text, block, fits, {} if sizes is None else sizes)
+    division = _Division(text, fits, {} if sizes is None else sizes)
+    parts = division.parts(block.start, block.end, _levels(block))
     return [Piece(start, end) for start, end in parts]
 
 
@@ -63,14 +64,14 @@ def _levels(block: Block) -> Sequence[Cuts]:
             return (_after(_LINE), *words)
 
 
-def _rows(text: str, block: Block, fits: Fits) -> list[Piece]:
+def _rows(text: str, block: Block, fits: Fits, sizes: dict[int, int]) -> list[Piece]:
     header = text[block.start : block.marks[0]].removesuffix("\n")
     levels = _levels(block)
     if not fits(f"{header}\n{header}"):
         # The header leaves too little room to be repeated.
-        parts = _Division(text, fits).parts(block.start, block.end, levels)
+        parts = _Division(text, fits, sizes).parts(block.start, block.end, levels)
         return [Piece(*span) for span in parts]
-    under_header = _Division(text, lambda rows: fits(f"{header}\n{rows}"))
+    under_header = _Division(text, lambda rows: fits(f"{header}\n{rows}"), sizes)
     spans = under_header.parts(block.marks[0], block.end, levels)
     first, *others = spans
     return [Piece(block.start, first[1]), *(Piece(*span, context=header) for span in others)]
@@ -83,10 +84,11 @@ class _Division:
     an exact search would measure the word many times.
     """
 
-    def __init__(self, text: str, fits: Fits) -> None:
+    def __init__(self, text: str, fits: Fits, inside: dict[int, int]) -> None:
         self._text = text
         self._fits = fits
         self._sizes: dict[int, int] = {}
+        self._inside = inside
 
     def parts(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[tuple[int, int]]:
         """Ranges without blank edges that cover all but blank text."""
@@ -107,13 +109,15 @@ class _Division:
             first = last
 
     def _end(self, bounds: Sequence[int], first: int, finer: int) -> int:
-        size = self._sizes.get(finer, 0)
-        near = max(1, size // NEAR) if finer < _INSIDE_WORDS else 1
+        inside = finer < _INSIDE_WORDS
+        sizes = self._inside if inside else self._sizes
+        size = sizes.get(finer, 0)
+        near = max(1, size // NEAR) if inside else 1
         top = len(bounds) - 1
         last = most(first, top, partial(self._part_fits, bounds, first), first + size, near)
         if last < top:
             # What is left of a text says nothing about the parts of the next.
-            self._sizes[finer] = last - first
+            sizes[finer] = last - first
         return last
 
     def _part_fits(self, bounds: Sequence[int], first: int, last: int) -> bool:

@@ -193,6 +193,19 @@ def test_an_unbroken_word_is_measured_few_times(word: str) -> None:
     assert measured[0] < 4 * len(text)
 
 
+def test_words_too_long_are_measured_few_times_in_blocks_of_their_own() -> None:
+    measured = [0]
+
+    def count(text: str) -> int:
+        measured[0] += len(text)
+        return len(text)
+
+    text = "\n\n".join(f"{number:04}" * 500 for number in range(100))
+    chunks = Chunking(PLAIN, count, 1_200, 1).chunks(document(text))
+    assert max(chunk.tokens for chunk in chunks) <= 1_200
+    assert measured[0] < 5 * len(text)
+
+
 def test_division_stops_when_it_is_asked_to() -> None:
     stop = Stop()
 

@@ -39,7 +39,7 @@ def test_batches_are_bounded_by_rows_and_by_bytes() -> None:
 async def test_what_was_changed_behind_our_back_does_not_match(library: Shelf) -> None:
     await library.library.put(library.tenant, Header("a.md", "s"), b"text")
     (passage,) = await library.visible()
-    records, _ = await library.client.scroll(library.alias, limit=100)
+    records, _ = await library.client.scroll(library.alias, limit=10_000)
     (mine,) = [r for r in records if (r.payload or {}).get(Key.TENANT) == library.tenant]
     row = Row(str(mine.id), passage, [])
     assert await library.library.index.matches([row])

@@ -3,18 +3,22 @@
 from functools import partial
 
 from chassis.channels import connect
+from chassis.health import Dependency
 from chassis.identity import Caller, Minter, signing_key
 from chassis.serve import Service, run, serve
 from chassis.settings import load
-from gateway.admission import Room
+from gateway.admission import Admission, Room, Waiting
+from gateway.allowance import SharedAllowance
 from gateway.flow import Flow
 from gateway.line import Line
 from gateway.listen import bind, serve_http
+from gateway.places import SharedPlaces
 from gateway.readiness import Parts
 from gateway.routes import Door, web_app
 from gateway.server import AnswerService
 from gateway.settings import GatewaySettings
 from gateway.stages import Assemble, Generate, Retrieve
+from gateway.store import Store
 from sluice.answer.v1.answer_pb2_grpc import add_AnswerServiceServicer_to_server
 
 ANSWER = "sluice.answer.v1.AnswerService"
@@ -41,21 +45,31 @@ async def process(settings: GatewaySettings) -> None:
     generate = Line("generate", to_generate, minter, settings.generate_seconds)
 
     flow = Flow(Retrieve(retrieve), Assemble(assemble), Generate(generate))
-    room = Room(settings.max_in_flight)
-    # Without a model the passages are still worth showing.
+
+    store = Store.connect(settings.redis_url, settings.admission_decision_seconds)
+    processes = settings.max_processes
+    allowance = SharedAllowance(store, settings.subject_quota(), settings.tenant_quota(), processes)
+    places = SharedPlaces(
+        store, settings.shared_max_in_flight, processes, settings.room_lease_seconds
+    )
+    waiting = Waiting(settings.admission_wait, settings.admission_waiters)
+    admission = Admission(allowance, Room(settings.max_in_flight, places, waiting), flow)
+
+    # Without a model the passages are still worth showing; without Redis a share is still granted.
     parts = Parts(
         [
             retrieve.dependency(needed=True),
             assemble.dependency(needed=True),
             generate.dependency(needed=False),
+            Dependency("redis", allowance.check, needed=False),
         ]
     )
-    app = web_app(Door(flow, room, issuer, parts, settings.answer_deadline))
+    app = web_app(Door(admission, issuer, parts, settings.answer_deadline))
 
     async def verify(token: str) -> Caller:
         return issuer.verify(token)
 
-    answers = partial(add_AnswerServiceServicer_to_server, AnswerService(flow, room))
+    answers = partial(add_AnswerServiceServicer_to_server, AnswerService(admission))
     await serve(
         settings.port,
         settings,
@@ -64,7 +78,7 @@ async def process(settings: GatewaySettings) -> None:
         limit=settings.answer_deadline,
         dependencies=parts.watched(),
         alongside=[partial(serve_http, app, listener, settings.grace_seconds)],
-        close=[to_retrieve.close, to_assemble.close, to_generate.close],
+        close=[to_retrieve.close, to_assemble.close, to_generate.close, places.close, store.close],
     )
 
 

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chassis.errors import Unavailable
 from gateway.problem import refusal
+from gateway.quota import fields
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -20,6 +21,7 @@ log = structlog.get_logger()
 class Edge:
     """Names each request by its own sane X-Request-Id or a new one, and says so in the response.
 
+    A response says besides where its caller stands with the allowance, if that was asked.
     What nobody caught leaves as a 500 without a word about why.
     """
 
@@ -31,14 +33,16 @@ class Edge:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(scope)
-        scope.setdefault("state", {})["request_id"] = request_id
+        state = scope.setdefault("state", {})
+        state["request_id"] = request_id
         started = False
 
         async def named(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                MutableHeaders(scope=message).update(_names(request_id))
+                said = _names(request_id) | fields(state.get("standings", ()))
+                MutableHeaders(scope=message).update(said)
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import structlog
@@ -15,10 +16,9 @@ from starlette.types import ASGIApp, Scope
 from chassis import deadlines, errors, identity
 from chassis.deadlines import Deadline
 from gateway import problem
-from gateway.admission import Room
+from gateway.admission import Admission
 from gateway.body import JsonRoute
 from gateway.edge import Edge, without_query
-from gateway.flow import Flow
 from gateway.identity import Issuer
 from gateway.problem import Problem
 from gateway.readiness import Parts
@@ -49,8 +49,7 @@ log = structlog.get_logger()
 class Door:
     """What the routes need. `answer_deadline` in seconds caps what callers ask for."""
 
-    flow: Flow[Passage, Source]
-    room: Room
+    admission: Admission[Passage, Source]
     issuer: Issuer
     parts: Parts
     answer_deadline: float
@@ -87,8 +86,8 @@ def _router(door: Door) -> APIRouter:
         question = body.to_question()
         deadlines.enter(_deadline(seconds, door.answer_deadline))
         identity.enter(door.issuer.verify(_token(bearer)))
-        with door.room.seat():
-            found = await _unless_gone(request, door.flow.ask(question))
+        tell = partial(setattr, request.state, "standings")
+        found = await _unless_gone(request, door.admission.ask(question, tell))
         if found is None:
             return Response(status_code=CLIENT_GONE)
         return _json(AnswerResponse.of(found))

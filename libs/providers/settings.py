@@ -29,6 +29,26 @@ class CapacitySettings(BaseSettings):
         description="share of each allowance that batch work cannot take",
         examples=["0.2"],
     )
+    local_share: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="share of each allowance set aside for the time without Redis; 0 refuses then",
+        examples=["0.05"],
+    )
+    max_processes: int = Field(
+        8,
+        gt=0,
+        description="most processes that draw on one allowance; they divide the local share",
+        examples=["8"],
+    )
+    cooldown_ramp_seconds: float = Field(
+        10,
+        gt=0,
+        le=600,
+        description="how long an allowance takes to flow in full again after a throttle",
+        examples=["10"],
+    )
 
 
 class EmbeddingSettings(CapacitySettings):
@@ -78,7 +98,7 @@ class EmbeddingSettings(CapacitySettings):
 
     @model_validator(mode="after")
     def _embedding_limits_hold(self) -> "EmbeddingSettings":
-        _check(self.embedding_limits, "EMBEDDING")
+        _check(self.embedding_limits, self.local_share, "EMBEDDING")
         return self
 
 
@@ -166,7 +186,7 @@ class AnswerSettings(CapacitySettings):
 
     @model_validator(mode="after")
     def _answer_limits_hold(self) -> "AnswerSettings":
-        _check(self.answer_limits, "ANSWER")
+        _check(self.answer_limits, self.local_share, "ANSWER")
         return self
 
     @model_validator(mode="after")
@@ -183,9 +203,10 @@ class AnswerSettings(CapacitySettings):
         return self
 
 
-def _check(limits: Callable[[], Limits], pool: str) -> None:
+def _check(limits: Callable[[], Limits], local_share: float, pool: str) -> None:
+    """What is left beside the local share must hold too."""
     try:
-        limits()
+        limits().shared(local_share)
     except InvalidLimit as error:
         shared = error.setting == "interactive_reserve"
         variable = f"{PREFIX}{'' if shared else f'{pool}_'}{error.setting.upper()}"

@@ -28,8 +28,14 @@ async def process(settings: GenerateSettings) -> None:
             Extraction(settings.calibration), settings.guard, needs_messages=False
         )
     else:
-        limits = settings.answer_limits()
-        bucket = SharedBucket.connect(settings.redis_url, "answers", limits)
+        bucket = SharedBucket.connect(
+            settings.redis_url,
+            "answers",
+            settings.answer_limits(),
+            local_share=settings.local_share,
+            max_processes=settings.max_processes,
+            ramp_seconds=settings.cooldown_ramp_seconds,
+        )
         chat = _chat(settings, bucket)
         generation = Generation(
             chat,

@@ -25,7 +25,14 @@ def main() -> None:
 
 async def process(settings: RetrieveSettings) -> None:
     profile = settings.profile()
-    bucket = SharedBucket.connect(settings.redis_url, "embeddings", settings.embedding_limits())
+    bucket = SharedBucket.connect(
+        settings.redis_url,
+        "embeddings",
+        settings.embedding_limits(),
+        local_share=settings.local_share,
+        max_processes=settings.max_processes,
+        ramp_seconds=settings.cooldown_ramp_seconds,
+    )
     embedder = EmbeddingClient(
         base_url=settings.embedding_base_url,
         api_key=settings.embedding_api_key.get_secret_value(),

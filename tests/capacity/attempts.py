@@ -25,7 +25,9 @@ def tell(line: str) -> None:
 
 async def hold(url: str) -> None:
     """Take every place of HOLD, say so, and keep them."""
-    bucket = SharedBucket.connect(url, pool.NAME, HOLD, decision_timeout=5, lease=LEASE)
+    bucket = SharedBucket.connect(
+        url, pool.NAME, HOLD, decision_timeout=5, lease=LEASE, local_share=0
+    )
     async with AsyncExitStack() as held:
         for _ in range(HOLD.in_flight):
             await held.enter_async_context(bucket.reserve(100, Workload.INTERACTIVE))
@@ -35,7 +37,7 @@ async def hold(url: str) -> None:
 
 async def load(url: str, seconds: float, seed: int) -> None:
     """Run attempts, then print what each took and gave back: (kind, class, amount, from, to)."""
-    bucket = SharedBucket.connect(url, pool.NAME, LOAD, decision_timeout=5)
+    bucket = SharedBucket.connect(url, pool.NAME, LOAD, decision_timeout=5, local_share=0)
     draw, events, end = random.Random(seed), list[Event](), time.monotonic() + seconds
 
     async def worker() -> None:

@@ -40,7 +40,7 @@ async def test_places_of_a_killed_process_come_back_and_its_tokens_stay_charged(
     killed = time.monotonic()
     await process.wait()
     bucket = SharedBucket.connect(
-        shared_server.url, pool.NAME, HOLD, decision_timeout=5, lease=LEASE
+        shared_server.url, pool.NAME, HOLD, decision_timeout=5, lease=LEASE, local_share=0
     )
     async with bucket.acquire(100, Workload.INTERACTIVE, killed + 5):
         assert time.monotonic() - killed < LEASE + 1

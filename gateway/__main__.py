@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from capacity import SharedBucket
 from chassis.channels import connect
 from chassis.health import Dependency
 from chassis.identity import Caller, Minter, signing_key
@@ -10,6 +11,7 @@ from chassis.settings import load
 from gateway.admission import Admission, Room, Waiting
 from gateway.allowance import SharedAllowance
 from gateway.flow import Flow
+from gateway.levels import Levels
 from gateway.line import Line
 from gateway.listen import bind, serve_http
 from gateway.places import SharedPlaces
@@ -53,7 +55,9 @@ async def process(settings: GatewaySettings) -> None:
         store, settings.shared_max_in_flight, processes, settings.room_lease_seconds
     )
     waiting = Waiting(settings.admission_wait, settings.admission_waiters)
-    admission = Admission(allowance, Room(settings.max_in_flight, places, waiting), flow)
+    room = Room(settings.max_in_flight, places, waiting)
+    admission = Admission(allowance, room, flow)
+    levels = Levels(pools(settings), room, places, admission.refusals)
 
     # Without a model the passages are still worth showing; without Redis a share is still granted.
     parts = Parts(
@@ -64,7 +68,7 @@ async def process(settings: GatewaySettings) -> None:
             Dependency("redis", allowance.check, needed=False),
         ]
     )
-    app = web_app(Door(admission, issuer, parts, settings.answer_deadline))
+    app = web_app(Door(admission, issuer, parts, levels, settings.answer_deadline))
 
     async def verify(token: str) -> Caller:
         return issuer.verify(token)
@@ -78,8 +82,28 @@ async def process(settings: GatewaySettings) -> None:
         limit=settings.answer_deadline,
         dependencies=parts.watched(),
         alongside=[partial(serve_http, app, listener, settings.grace_seconds)],
-        close=[to_retrieve.close, to_assemble.close, to_generate.close, places.close, store.close],
+        close=[
+            to_retrieve.close,
+            to_assemble.close,
+            to_generate.close,
+            places.close,
+            levels.close,
+            store.close,
+        ],
     )
+
+
+def pools(settings: GatewaySettings) -> dict[str, SharedBucket]:
+    """The provider's allowances, which the gateway only looks at."""
+    connected = partial(
+        SharedBucket.connect,
+        settings.redis_url,
+        local_share=settings.local_share,
+        max_processes=settings.max_processes,
+        ramp_seconds=settings.cooldown_ramp_seconds,
+    )
+    limits = {"answers": settings.answer_limits(), "embeddings": settings.embedding_limits()}
+    return {name: connected(name, granted) for name, granted in limits.items()}
 
 
 if __name__ == "__main__":

@@ -122,9 +122,9 @@ class Admission(Generic[P, S]):
     """
 
     def __init__(self, allowance: Allowance, room: Room, flow: Flow[P, S]) -> None:
-        self.room = room
         self.refusals: Counter[str] = Counter()
         self._allowance = allowance
+        self._room = room
         self._flow = flow
 
     async def ask(self, question: Question, tell: Tell = lambda _: None) -> Answer[S]:
@@ -134,7 +134,7 @@ class Admission(Generic[P, S]):
         """
         try:
             await self._charge(tell)
-            async with self.room.seat():
+            async with self._room.seat():
                 answer = await self._flow.ask(question)
         except Exhausted as refusal:
             self.refusals[refusal.reason] += 1

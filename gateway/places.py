@@ -30,7 +30,7 @@ class SharedPlaces:
 
     def __init__(self, store: Store, number: int, max_processes: int, lease: float) -> None:
         self._store = store
-        self._number = number
+        self.number = number
         self._own_share = number // max_processes
         self._lease = lease
         self._milliseconds = round(lease * MILLISECONDS)
@@ -41,7 +41,7 @@ class SharedPlaces:
     async def take(self) -> str | None:
         place = uuid.uuid4().hex
         try:
-            taken = await self._taken(place)
+            taken = await self._granted(place)
         except asyncio.CancelledError:
             # Whether it was granted is not known.
             self._start(self._return(place))
@@ -57,6 +57,14 @@ class SharedPlaces:
         self._held.discard(place)
         await asyncio.shield(self._start(self._return(place)))
 
+    async def taken(self) -> int | None:
+        """How many places all gateways hold; None while Redis cannot say."""
+        try:
+            (number,) = await self._store.run("count_places", [KEY])
+        except StoreLost:
+            return None
+        return number
+
     async def close(self) -> None:
         """Finish what is being given back. No question is answered any more."""
         if self._renewal:
@@ -64,10 +72,10 @@ class SharedPlaces:
             await asyncio.wait([self._renewal])
         await asyncio.gather(*self._tasks)
 
-    async def _taken(self, place: str) -> bool:
+    async def _granted(self, place: str) -> bool:
         try:
             (taken,) = await self._store.run(
-                "take_place", [KEY], self._number, self._milliseconds, place
+                "take_place", [KEY], self.number, self._milliseconds, place
             )
         except StoreLost:
             return len(self._held) < self._own_share

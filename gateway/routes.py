@@ -20,14 +20,16 @@ from gateway.admission import Admission
 from gateway.body import JsonRoute
 from gateway.edge import Edge, without_query
 from gateway.identity import Issuer
+from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
-from gateway.schema import AnswerRequest, AnswerResponse, HealthResponse
+from gateway.schema import AnswerRequest, AnswerResponse, CapacityResponse, HealthResponse
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 
 T = TypeVar("T")
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+OPERATOR = "operator"
 CLIENT_GONE = 499  # never seen by anybody: who left reads no response
 
 _REFUSED: dict[str, Any] = {
@@ -52,6 +54,7 @@ class Door:
     admission: Admission[Passage, Source]
     issuer: Issuer
     parts: Parts
+    levels: Levels
     answer_deadline: float
 
 
@@ -91,6 +94,13 @@ def _router(door: Door) -> APIRouter:
         if found is None:
             return Response(status_code=CLIENT_GONE)
         return _json(AnswerResponse.of(found))
+
+    @router.get("/v1/capacity", response_model=CapacityResponse, responses=_REFUSALS)
+    async def capacity(bearer: Bearer) -> Response:
+        """What is left of every allowance, for the role operator. Never refused for want of it."""
+        if OPERATOR not in door.issuer.verify(_token(bearer)).roles:
+            raise errors.Forbidden(f"this needs the role {OPERATOR}", reason="ROLE_MISSING")
+        return _json(CapacityResponse.of(await door.levels.of_room(), await door.levels.of_pools()))
 
     @router.get(
         "/healthz", response_model=HealthResponse, responses={503: {"model": HealthResponse}}

@@ -85,12 +85,6 @@ class GatewaySettings(ProcessSettings, AnswerSettings, EmbeddingSettings):
     tenant_request_burst: float = Field(
         120, ge=1, description="as many of them may come at once", examples=["120"]
     )
-    max_processes: int = Field(
-        8,
-        ge=1,
-        description="most processes of a kind; each alone uses that share while Redis is lost",
-        examples=["8"],
-    )
 
     issuer_key: Path | None = Field(
         None,

@@ -8,7 +8,7 @@ local this = ARGV[2]
 local batch = struct.unpack(RESERVATION, this)
 
 if not level then return {LOST, -1} end
-if (score(2, this) or 0) > now then return {GRANTED, 0} end
+if (score(2, this) or 0) > now then return GRANTED end
 local start = score(3, this)
 if not start or start + lease <= now then
   -- A cooldown gives back whatever waits.
@@ -40,4 +40,4 @@ end
 redis.call('ZADD', KEYS[2], now + lease, this)
 places, batch_places = places + 1, batch_places + batch
 write()
-return {GRANTED, 0}
+return GRANTED

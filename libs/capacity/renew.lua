@@ -2,7 +2,7 @@
 -- failover) while it ran on: it is registered again and takes its place, but is not charged twice.
 --
 -- ARGV   from 2 the reservations
--- Reply  {how many were registered again}
+-- Reply  how many were registered again
 local added = 0
 if not level then create() end
 for running = 2, #ARGV do
@@ -12,4 +12,4 @@ for running = 2, #ARGV do
   end
 end
 if added > 0 then write() end
-return {added}
+return added

@@ -1,10 +1,11 @@
 -- Grants one attempt its request, its tokens and its place, or a start in the near future, or
 -- changes nothing.
 --
--- ARGV   2 reservation, 3 the longest that it may wait for its start, in microseconds
--- Reply  {code, microseconds until it may begin or can be granted, or -1 if that is not known}
+-- ARGV   2 reservation, 3 the longest that it may wait for its start, in microseconds: 0 if left out
+-- Reply  GRANTED, or {code, microseconds until it may begin or can be granted, or -1 if that is not
+--        known}
 local GRANTED, REQUESTS, TOKENS, IN_FLIGHT, TOO_LARGE, COOLDOWN, WAITING = 0, 1, 2, 3, 4, 5, 6
-local this, max_wait = ARGV[2], tonumber(ARGV[3])
+local this, max_wait = ARGV[2], tonumber(ARGV[3] or 0)
 local batch, tokens = struct.unpack(RESERVATION, this)
 local cost = {request, tokens, request, tokens}
 local last = batch == 1 and 4 or 2
@@ -35,7 +36,7 @@ local code, wait = decide()
 local lapsed
 if code ~= GRANTED or waiting > 0 then
   -- A command that is repeated gets its first answer again.
-  if (score(2, this) or 0) > now then return {GRANTED, 0} end
+  if (score(2, this) or 0) > now then return GRANTED end
   local start = waiting > 0 and score(3, this)
   if start and start + lease > now then return {WAITING, math.max(0, start - now)} end
   lapsed = find_lapsed()
@@ -54,7 +55,7 @@ elseif lapsed then
   places, batch_places = places + 1, batch_places + batch
 else
   if redis.call('ZADD', KEYS[2], 'NX', now + lease, this) == 0 then
-    if score(2, this) > now then return {GRANTED, 0} end
+    if score(2, this) > now then return GRANTED end
     forget(find_lapsed())
     redis.call('ZADD', KEYS[2], now + lease, this)
   end
@@ -64,4 +65,5 @@ for bucket = 1, last do
   level[bucket] = level[bucket] - cost[bucket]
 end
 write()
+if code == GRANTED then return GRANTED end
 return {code, wait}

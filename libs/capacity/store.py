@@ -4,11 +4,11 @@ import asyncio
 import hashlib
 import re
 import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Self
+from typing import Any, Self
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -24,7 +24,9 @@ from capacity.watchdog import Watchdog
 # A name with braces would change the hash tag, and so the Redis Cluster slot.
 POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 CONNECTIONS = 64
-GRANTED, TOO_LARGE, WAITING = 0, 4, 6
+# The command, the script's name, the number of keys, three keys and the limits.
+FIXED_ARGUMENTS = 7
+TOO_LARGE, WAITING = 4, 6
 REFUSALS = {
     1: ("CAPACITY_REQUESTS", "the provider's request allowance is used up for now"),
     2: ("CAPACITY_TOKENS", "the provider's token allowance is used up for now"),
@@ -40,17 +42,21 @@ RENEWAL = 0.27
 
 @dataclass(frozen=True, slots=True)
 class Script:
+    """`name` is what Redis calls it, as an argument of the protocol."""
+
     text: str
-    digest: str
+    name: bytes
 
     @classmethod
     @cache
     def load(cls, name: str) -> Self:
-        """The script behind the part that all share; `name` without its ending."""
+        """The script with the parts that all share; `name` without its ending."""
         folder = files("capacity")
-        text = "".join((folder / f"{part}.lua").read_text("utf-8") for part in ("pool", name))
+        parts = [folder / f"{part}.lua" for part in ("pool", f"{name}_plain", "rules", name)]
+        text = "".join(part.read_text("utf-8") for part in parts if part.is_file())
         # SHA-1 is how Redis names scripts.
-        return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+        digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        return cls(text, _bulk(digest.encode()))
 
 
 def connect(url: str, decision_timeout: float) -> Redis:
@@ -91,7 +97,7 @@ class PoolStore:
         if not (decision_timeout > 0 and lease > 0 and ramp > 0):
             raise ValueError("decision_timeout, lease, ramp_seconds: must be above 0 seconds")
         self._redis = redis
-        self._execute: Callable[..., Awaitable[list[int]]] = redis.execute_command
+        self._connections = redis.connection_pool
         self._watchdog = Watchdog(decision_timeout)
         self.renewal = lease * RENEWAL
         keys = (f"sluice:{{{pool}}}:{part}".encode() for part in ("pool", "running", "waiting"))
@@ -99,21 +105,19 @@ class PoolStore:
         # Microseconds for which a pool without state stays closed.
         self.opening = times[1]
         packed = struct.pack("<14d", *times, REQUEST, *limits.numbers())
-        self._common = (3, *keys, packed)
+        self._common = b"".join(_bulk(argument) for argument in (b"3", *keys, packed))
 
     async def reserve(self, reservation: Reservation, max_wait: float = 0.0) -> float:
         """Seconds until it may begin: 0 at once, else `begin` is called then.
 
         Raises CapacityRefused or CapacityTooLarge; running it again changes nothing.
         """
-        longest = int(max_wait * MICROSECONDS) if max_wait > 0 else 0
-        code, wait = await self._run("reserve", reservation.member, longest)
-        return 0.0 if code == GRANTED else _wait(code, wait, reservation)
+        longest = (int(max_wait * MICROSECONDS),) if max_wait > 0 else ()
+        return _wait(await self._run("reserve", reservation.member, *longest), reservation)
 
     async def begin(self, reservation: Reservation) -> float:
         """As `reserve`. A refusal gave back what was charged."""
-        code, wait = await self._run("begin", reservation.member)
-        return 0.0 if code == GRANTED else _wait(code, wait, reservation)
+        return _wait(await self._run("begin", reservation.member), reservation)
 
     async def settle(self, member: bytes, used: int) -> None:
         """`used` as Reservation.settlement().
@@ -127,13 +131,13 @@ class PoolStore:
 
         Gives the pool its state if it has none; with no reservations, changes nothing else.
         """
-        (added,) = await self._run("renew", *(one.member for one in reservations))
-        return added
+        added = await self._run("renew", *(one.member for one in reservations))
+        return int(added)
 
     async def cool_down(self, seconds: float) -> float:
         """Seconds until the end that holds, which is the later of the known ones."""
-        (left,) = await self._run("cool_down", round(seconds * MICROSECONDS))
-        return left / MICROSECONDS
+        left = await self._run("cool_down", round(seconds * MICROSECONDS))
+        return int(left) / MICROSECONDS
 
     async def state(self) -> State | None:
         """None while the pool has none."""
@@ -149,7 +153,7 @@ class PoolStore:
         self._watchdog.close()
         await self._redis.aclose()
 
-    async def _run(self, name: str, *arguments: bytes | int) -> list[int]:
+    async def _run(self, name: str, *arguments: bytes | int) -> Any:  # noqa: ANN401 - see scripts
         task = self._watchdog.begin()
         try:
             return await self._evaluate(Script.load(name), arguments)
@@ -159,25 +163,50 @@ class PoolStore:
             raise _unavailable() from error
         except ReadOnlyError as error:
             # A primary that was demoted: another server may stand behind the same address now.
-            await self._redis.connection_pool.disconnect()
+            await self._connections.disconnect()
             raise _unavailable() from error
         except (RedisError, OSError, TimeoutError) as error:
             raise _unavailable() from error
         finally:
             self._watchdog.end(task)
 
-    async def _evaluate(self, script: Script, arguments: tuple[bytes | int, ...]) -> list[int]:
+    async def _evaluate(self, script: Script, arguments: tuple[bytes | int, ...]) -> Any:  # noqa: ANN401 - see scripts
+        """One command on a connection of the client's pool.
+
+        Its own way to send one spends more time than all of ours, on retries that are off here.
+        """
+        rest = b"".join(_bulk(one if isinstance(one, bytes) else b"%d" % one) for one in arguments)
+        count = FIXED_ARGUMENTS + len(arguments)
+        connection = await self._connections.get_connection()  # type: ignore[no-untyped-call] # redis-py
         try:
-            return await self._execute("EVALSHA", script.digest, *self._common, *arguments)
-        except NoScriptError:
-            return await self._execute("EVAL", script.text, *self._common, *arguments)
+            await connection.send_packed_command(
+                b"*%d\r\n$7\r\nEVALSHA\r\n%b%b%b" % (count, script.name, self._common, rest)
+            )
+            try:
+                return await connection.read_response()
+            except NoScriptError:
+                text = _bulk(script.text.encode())
+                await connection.send_packed_command(
+                    b"*%d\r\n$4\r\nEVAL\r\n%b%b%b" % (count, text, self._common, rest)
+                )
+                return await connection.read_response()
+        finally:
+            await self._connections.release(connection)
+
+
+def _bulk(argument: bytes) -> bytes:
+    """An argument as the protocol writes it."""
+    return b"$%d\r\n%b\r\n" % (len(argument), argument)
 
 
 def _unavailable() -> CapacityUnavailable:
     return CapacityUnavailable("the shared capacity cannot be asked")
 
 
-def _wait(code: int, wait: int, reservation: Reservation) -> float:
+def _wait(reply: int | list[int], reservation: Reservation) -> float:
+    if isinstance(reply, int):
+        return 0.0
+    code, wait = reply
     if code == WAITING:
         # One that may begin right now is still to begin.
         return max(wait, 1) / MICROSECONDS

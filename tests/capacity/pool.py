@@ -63,9 +63,12 @@ def member(name: str, tokens: int, *, batch: bool = False) -> bytes:
 
 
 def names(client: Redis, key: str = LEASES) -> list[str]:
-    found = client.zrange(key, 0, -1)
-    assert isinstance(found, list)
-    return [one[9:].decode() for one in found]
+    return [one[9:].decode() for one in dates(client, key)]
+
+
+def dates(client: Redis, key: str) -> dict[bytes, float]:
+    found: Any = client.zrange(key, 0, -1, withscores=True)
+    return dict(found)
 
 
 def dump(client: Redis) -> tuple[object, ...]:
@@ -96,27 +99,29 @@ class Scripts:
     def reserve(
         self, name: str, tokens: int, *, batch: bool = False, max_wait: int = 0
     ) -> list[int]:
+        """Code and microseconds; both are 0 when it is granted."""
         self.members[name] = member(name, tokens, batch=batch)
-        return self._run("reserve", self.members[name], max_wait)
+        return self._run("reserve", self.members[name], max_wait) or [0, 0]
 
     def begin(self, name: str) -> list[int]:
-        return self._run("begin", self._member(name))
+        return self._run("begin", self._member(name)) or [0, 0]
 
     def settle(self, name: str, used: int = -1) -> bool:
-        return self._run("settle", self._member(name), used) == [1]
+        return bool(self._run("settle", self._member(name), used))
 
     def renew(self, *attempts: tuple[str, bool, int]) -> int:
         for name, batch, tokens in attempts:
             self.members[name] = member(name, tokens, batch=batch)
-        (added,) = self._run("renew", *(self.members[name] for name, _, _ in attempts))
+        added: int = self._run("renew", *(self.members[name] for name, _, _ in attempts))
         return added
 
     def cool_down(self, microseconds: int) -> int:
-        (left,) = self._run("cool_down", microseconds)
+        left: int = self._run("cool_down", microseconds)
         return left
 
     def snapshot(self) -> list[int]:
-        return self._run("snapshot")
+        reply: list[int] = self._run("snapshot")
+        return reply
 
     def call(self, name: str, *arguments: bytes | int) -> Call:
         """What EVALSHA is given for one call."""
@@ -125,6 +130,5 @@ class Scripts:
     def _member(self, name: str) -> bytes:
         return self.members.get(name, member(name, 1))
 
-    def _run(self, name: str, *arguments: bytes | int) -> list[int]:
-        reply: list[int] = self.client.evalsha(*self.call(name, *arguments))
-        return reply
+    def _run(self, name: str, *arguments: bytes | int) -> Any:  # noqa: ANN401 - each script has a reply of its own
+        return self.client.evalsha(*self.call(name, *arguments))

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -30,7 +31,7 @@ ONE_PLACE = Limits(60_000, 6_000_000, 1, 100)
 
 
 @asynccontextmanager
-async def bucket(url: str, limits: Limits, **options: float) -> AsyncIterator[SharedBucket]:
+async def bucket(url: str, limits: Limits, **options: Any) -> AsyncIterator[SharedBucket]:  # noqa: ANN401 - passed on
     """Its time limit is ample, so that a busy machine is no outage."""
     made = SharedBucket.connect(
         url, pool.NAME, limits, **{"decision_timeout": 5, "local_share": 0, **options}

@@ -123,6 +123,10 @@ class Scripts:
         reply: list[int] = self._run("snapshot")
         return reply
 
+    def tokens(self) -> int:
+        """Units that are left now; below zero for a debt."""
+        return self.snapshot()[8]
+
     def call(self, name: str, *arguments: bytes | int) -> Call:
         """What EVALSHA is given for one call."""
         return self.digests[name], 3, *KEYS, self.packed, *arguments, self.now

@@ -59,15 +59,7 @@ async def process(settings: GatewaySettings) -> None:
     admission = Admission(allowance, room, flow)
     levels = Levels(pools(settings), room, places, admission.refusals)
 
-    # Without a model the passages are still worth showing; without Redis a share is still granted.
-    parts = Parts(
-        [
-            retrieve.dependency(needed=True),
-            assemble.dependency(needed=True),
-            generate.dependency(needed=False),
-            Dependency("redis", allowance.check, needed=False),
-        ]
-    )
+    parts = watched(retrieve, assemble, generate, allowance)
     app = web_app(Door(admission, issuer, parts, levels, settings.answer_deadline))
 
     async def verify(token: str) -> Caller:
@@ -90,6 +82,18 @@ async def process(settings: GatewaySettings) -> None:
             levels.close,
             store.close,
         ],
+    )
+
+
+def watched(retrieve: Line, assemble: Line, generate: Line, allowance: SharedAllowance) -> Parts:
+    """Without a model passages are still worth showing; without Redis a share is still granted."""
+    return Parts(
+        [
+            retrieve.dependency(needed=True),
+            assemble.dependency(needed=True),
+            generate.dependency(needed=False),
+            Dependency("redis", allowance.check, needed=False),
+        ]
     )
 
 

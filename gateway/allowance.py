@@ -81,8 +81,8 @@ class OwnShare:
     def charge(self, keys: Sequence[str], quotas: Sequence[Quota]) -> Verdict:
         shares = [share for share in self._shares if share]
         if len(shares) < len(self._shares):
-            closed = next(n for n, share in enumerate(self._shares, 1) if not share)
-            return _verdict(quotas, [0] * len(quotas), closed, None)
+            closed = self._shares.index(None)
+            return Verdict((), quotas[closed].scope)
         now = self._clock() // 1_000
         self._drop_full(now)
         levels = [self._level(key, share, now) for key, share in zip(keys, shares, strict=True)]

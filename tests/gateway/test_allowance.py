@@ -159,7 +159,7 @@ def test_all_shares_together_grant_no_more_than_the_whole(
 def test_a_share_below_one_request_refuses_and_knows_no_wait() -> None:
     whole = Quota.of("subject", 4, 2)
     verdict = OwnShare([whole.share(8)] * 2, lambda: 0).charge(["a", "b"], [whole, whole])
-    assert (verdict.refused_by, verdict.retry_after) == ("subject", None)
+    assert (verdict.refused_by, verdict.retry_after, verdict.standings) == ("subject", None, ())
 
 
 def test_full_buckets_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,7 @@ async def test_a_question_is_answered_while_batch_holds_every_place_of_its_own(
     async with AsyncExitStack() as held:
         taken = await hold_all(bucket, held)
         shown = asyncio.create_task(asyncio.to_thread(levels, examples))
-        asked = [asyncio.to_thread(examples.ask, QUESTION) for _ in range(4)]
-        answers = await asyncio.gather(*asked)
+        answers = [await asyncio.to_thread(examples.ask, QUESTION) for _ in range(4)]
         embeddings = await shown
     await bucket.close()
     assert {answer.json()["mode"] for answer in answers} <= CONTENT

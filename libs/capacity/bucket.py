@@ -319,8 +319,12 @@ class SharedBucket:
             return
         self._lost = True
         self._local.open()
+        cause = error.__cause__
         log.warning(
-            "capacity_lost", pool=self._pool, mode=self.mode.value, error=repr(error.__cause__)
+            "capacity_lost",
+            pool=self._pool,
+            mode=self.mode.value,
+            error=f"{type(cause).__name__}: {cause}",
         )
         self._measures.mode(self.mode)
         self._recovery = asyncio.create_task(self._recover())

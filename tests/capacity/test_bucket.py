@@ -4,8 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from contextlib import AsyncExitStack
 
 import pytest
 from redis import Redis
@@ -13,15 +12,15 @@ from redis import Redis
 from capacity import (
     CapacityRefused,
     CapacityTooLarge,
-    CapacityUnavailable,
     Limits,
     Reservation,
     SharedBucket,
     Workload,
 )
 from capacity.pool import TOKEN
-from chassis.errors import Exhausted, InvalidInput, Unavailable
+from chassis.errors import Exhausted, InvalidInput
 from tests.capacity import pool
+from tests.capacity.buckets import bucket, refused, reserve_soon, until
 from tests.capacity.server import Server
 
 BATCH, INTERACTIVE = Workload.BATCH, Workload.INTERACTIVE
@@ -30,29 +29,11 @@ LIMITS = Limits(1_002, 1_001, 100, 100, 0, request_burst=1_000, token_burst=1_00
 ONE_PLACE = Limits(60_000, 6_000_000, 1, 100)
 
 
-@asynccontextmanager
-async def bucket(url: str, limits: Limits, **options: Any) -> AsyncIterator[SharedBucket]:  # noqa: ANN401 - passed on
-    """Its time limit is ample, so that a busy machine is no outage."""
-    made = SharedBucket.connect(
-        url, pool.NAME, limits, **{"decision_timeout": 5, "local_share": 0, **options}
-    )
-    try:
-        yield made
-    finally:
-        await made.close()
-
-
 @pytest.fixture
 async def full(shared_server: Server, client: Redis) -> AsyncIterator[SharedBucket]:
     pool.fill(client)
     async with bucket(shared_server.url, LIMITS) as made:
         yield made
-
-
-async def until(holds: Callable[[], bool], seconds: float) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - a server cannot set an event
-            await asyncio.sleep(0.005)
 
 
 def tokens(client: Redis) -> int:
@@ -290,26 +271,6 @@ async def test_acquire_waits_for_a_place(shared_server: Server, client: Redis) -
         asyncio.get_running_loop().call_later(0.1, lambda: asyncio.ensure_future(held.aclose()))
         async with made.acquire(1, BATCH, time.monotonic() + 5):
             assert pool.level(client).places == 1
-
-
-async def refused(made: SharedBucket) -> tuple[Unavailable, float]:
-    """The error, and the seconds it took."""
-    started = time.monotonic()
-    with pytest.raises(Unavailable) as caught:
-        await made.reserve(1, INTERACTIVE).__aenter__()
-    return caught.value, time.monotonic() - started
-
-
-async def reserve_soon(made: SharedBucket, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            async with made.acquire(1, INTERACTIVE, deadline):
-                return
-        except CapacityUnavailable:
-            if time.monotonic() > deadline:
-                raise
-            await asyncio.sleep(0.01)
 
 
 async def test_a_stalled_server_is_an_error_in_time_and_recovers(own_server: Server) -> None:

@@ -94,13 +94,13 @@ async def outage(running: House, seconds: float) -> Report:
     await asyncio.sleep(part)
     redis.pause()
     await asyncio.sleep(part)
-    redis.go_on()
     back.append(time.time())
+    redis.go_on()
     await asyncio.sleep(part)
     await asyncio.to_thread(redis.kill)
     await asyncio.sleep(part)
-    await asyncio.to_thread(redis.start)
     back.append(time.time())
+    await asyncio.to_thread(redis.start)
     await asyncio.sleep(part + SETTLED)
     return {"shared_again": [_restored(running, moment) for moment in back]}
 
@@ -142,6 +142,7 @@ def main() -> None:
 def measure(variant: Variant, processes: int, seconds: float) -> Report:
     with house.running(processes, variant.limits, variant.longest) as running:
         load = Load(list(running.replicas), random.Random(1))  # noqa: S311 - sizes and pauses
+        begin = time.monotonic_ns() // 1_000
         told = asyncio.run(_under_load(load, variant.course(running, seconds)))
         end = told.pop("steady_until", time.monotonic_ns() // 1_000)
         seen = arrivals.read(running.arrivals)
@@ -149,7 +150,7 @@ def measure(variant: Variant, processes: int, seconds: float) -> Report:
         "arrivals": len(seen),
         **arrivals.held(seen, variant.limits),
         # The shared buckets hold what is not set aside for the time without Redis.
-        "used": arrivals.used(seen, variant.limits.shared(LOCAL_SHARE), end),
+        "used": arrivals.used(seen, variant.limits.shared(LOCAL_SHARE), (begin, end)),
         "outcomes": dict(load.outcomes),
         **told,
     }

@@ -86,12 +86,12 @@ def held(arrivals: Sequence[Arrival], limits: Limits) -> dict[str, object]:
     return {**found, "over": max(over, at_once - limits.in_flight, 0.0)}
 
 
-def used(arrivals: Sequence[Arrival], limits: Limits, end: int) -> dict[str, float]:
-    """Share of the full bucket and its refill that was used from the first arrival to `end`."""
-    begin = min(each.begin for each in arrivals)
+def used(arrivals: Sequence[Arrival], limits: Limits, period: tuple[int, int]) -> dict[str, float]:
+    """Share of the full bucket and its refill that arrived within the period, in microseconds."""
+    begin, end = period
     return {
         allowance.name: round(
-            sum(c.amount for c in _changes(arrivals, allowance.name) if c.at <= end)
+            sum(c.amount for c in _changes(arrivals, allowance.name) if begin <= c.at <= end)
             / (allowance.burst + allowance.rate * (end - begin)),
             4,
         )

@@ -12,11 +12,10 @@ def test_a_bucket_taken_as_it_refills_is_within_its_bound() -> None:
     assert excess(changes, BURST, RATE) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("early", [10_001, 20_500, 29_999])
+@pytest.mark.parametrize("early", [10_001, 11_500, 12_999])
 def test_one_charge_too_early_is_seen_in_any_window(early: int) -> None:
     changes = [Change(0, 10), Change(10_000, 10), Change(early, 3)]
-    over = 3 - RATE * (early - 10_000)
-    assert excess(changes, BURST, RATE) == pytest.approx(max(0, over, 3 - RATE * (early - 20_000)))
+    assert excess(changes, BURST, RATE) == pytest.approx(23 - BURST - RATE * early)
 
 
 def test_what_was_given_back_may_be_taken_again() -> None:

@@ -157,10 +157,10 @@ class PoolStore:
         task = self._watchdog.begin()
         try:
             return await self._evaluate(Script.load(name), arguments)
-        except asyncio.CancelledError as error:
+        except asyncio.CancelledError:
             if not self._watchdog.end(task):
                 raise
-            raise _unavailable() from error
+            raise _unavailable() from TimeoutError("no decision within the time limit")
         except ReadOnlyError as error:
             # A primary that was demoted: another server may stand behind the same address now.
             await self._connections.disconnect()

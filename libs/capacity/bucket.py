@@ -252,7 +252,7 @@ class SharedBucket:
             if time.monotonic() + wait > latest + SLACK:
                 await self._settle_shielded(reservation.member, NEVER_BEGAN)
                 raise CapacityRefused(
-                    "attempts used more than they had asked for, which is paid back first",
+                    "its start was put off beyond the time that it may wait",
                     reason="CAPACITY_TOKENS",
                     retry_after=wait,
                 )

@@ -1,5 +1,6 @@
 """The scripts take the same steps as the model, whatever comes in whatever order."""
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -139,11 +140,15 @@ class Steps(RuleBasedStateMachine):
             assert pool.dates(self.client, key) == members
 
 
-def test_the_scripts_do_what_the_model_does(client: Redis) -> None:
+@pytest.mark.parametrize(
+    "examples",
+    [pytest.param(40, id="short"), pytest.param(3_000, id="long", marks=pytest.mark.soak)],
+)
+def test_the_scripts_do_what_the_model_does(client: Redis, examples: int) -> None:
     class OnServer(Steps):
         pass
 
     OnServer.client = client
     run_state_machine_as_test(
-        OnServer, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+        OnServer, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

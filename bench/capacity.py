@@ -219,13 +219,11 @@ def _bounds(limits: Limits, workload: Workload) -> tuple[Bound, Bound]:
 
 
 def _used(taken: Sequence[Taken], bound: Bound) -> float:
-    """Share of the full bucket at the first grant and its refill up to the last one."""
-    begin = min(each.seen.begun for each in taken)
-    end = max(each.seen.begun for each in taken)
-    net = sum(
-        change.amount for each in taken for change in each.changes(bound.name) if change.at <= end
-    )
-    return round(net / (bound.burst + bound.rate * (end - begin)), 4)
+    """Up to the last grant; what comes back later can no longer be taken."""
+    end = max((each.seen.begun for each in taken), default=0)
+    changes = [c for each in taken for c in each.changes(bound.name) if c.at <= end]
+    least = LARGEST if bound.name == "tokens" else 1
+    return round(windows.used(changes, bound.burst, bound.rate, least), 4)
 
 
 def _waited(waits: Iterable[Sequence[float]]) -> dict[str, float]:

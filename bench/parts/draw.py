@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 import sys
 import time
@@ -179,10 +180,13 @@ ORDERS = {"saturate": saturate, "wait": wait, "cost": cost, "throughput": throug
 
 def main() -> None:
     draw = random.Random(sys.argv[1])  # noqa: S311 - sizes and pauses, the same in every run
-    print("ready", flush=True)
-    for line in sys.stdin:
-        order = json.loads(line)
-        print(json.dumps(uvloop.run(ORDERS[order["do"]](order, draw))), flush=True)
+    # Unbuffered standard output loses the rest of a line that is larger than the pipe.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
+        print("ready", file=answers, flush=True)
+        for line in sys.stdin:
+            order = json.loads(line)
+            answer = uvloop.run(ORDERS[order["do"]](order, draw))
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,22 @@ def most_within(changes: Iterable[Change], window: int) -> float:
     return most
 
 
+def used(changes: Iterable[Change], burst: float, rate: float, least: float) -> float:
+    """Share of the refill that was taken, from when a full bucket first held at most `least`.
+
+    Ends with the last change; 0 for a bucket that was never so empty.
+    """
+    level, last, begin, there, taken = burst, 0, None, 0.0, 0.0
+    for change in sorted(changes, key=lambda change: change.at):
+        level = min(burst, level + rate * (change.at - last)) - change.amount
+        last = change.at
+        if begin is not None:
+            taken += change.amount
+        elif level <= least:
+            begin, there = last, level
+    return taken / (there + rate * (last - begin)) if begin is not None and last > begin else 0.0
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from bench.parts.windows import Change, excess, most_at_once, most_within, percentile
+from bench.parts.windows import Change, excess, most_at_once, most_within, percentile, used
 
 BURST, RATE = 10, 0.001  # an amount a microsecond
 
@@ -47,6 +47,15 @@ def test_the_fullest_window_is_found() -> None:
     changes = [Change(0, 1), Change(9, 4), Change(10, 2), Change(30, 5)]
     assert most_within(changes, 10) == 6
     assert most_within(changes, 11) == 7
+
+
+def test_what_an_empty_bucket_gains_is_used_or_not() -> None:
+    drained = [Change(0, 4), Change(1, 6)]
+    all_of_it = [Change(1_000 * step, 1) for step in range(1, 51)]
+    half_of_it = [Change(2_000 * step, 1) for step in range(1, 26)]
+    assert used([*drained, *all_of_it], BURST, RATE, 0.1) == pytest.approx(1, abs=0.001)
+    assert used([*drained, *half_of_it], BURST, RATE, 0.1) == pytest.approx(0.5, abs=0.001)
+    assert used([Change(0, 4), Change(90_000, 4)], BURST, RATE, 0.1) == 0
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

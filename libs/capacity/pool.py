@@ -63,6 +63,7 @@ class InvalidLimit(ValueError):
     def __init__(self, setting: str, complaint: str) -> None:
         super().__init__(f"{setting}: {complaint}")
         self.setting = setting
+        self.complaint = complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +108,17 @@ class Limits:
         if not 0 <= local_share < 1:
             raise InvalidLimit("local_share", f"must be at least 0 and below 1, not {local_share}")
         rest, aside = 1 - _exact(local_share), math.floor(self.in_flight * _exact(local_share))
-        return replace(
-            self,
-            requests_per_minute=float(_exact(self.requests_per_minute) * rest),
-            tokens_per_minute=float(_exact(self.tokens_per_minute) * rest),
-            in_flight=self.in_flight - aside,
-        )
+        try:
+            return replace(
+                self,
+                requests_per_minute=float(_exact(self.requests_per_minute) * rest),
+                tokens_per_minute=float(_exact(self.tokens_per_minute) * rest),
+                in_flight=self.in_flight - aside,
+            )
+        except InvalidLimit as error:
+            raise InvalidLimit(
+                error.setting, f"{error.complaint}, beside a local share of {local_share:g}"
+            ) from error
 
     def local(self, local_share: float, max_processes: int) -> "Limits | None":
         """What one process may use alone, or None if that is less than one attempt.

@@ -208,7 +208,6 @@ def _check(limits: Callable[[], Limits], local_share: float, pool: str) -> None:
     try:
         limits().shared(local_share)
     except InvalidLimit as error:
-        shared = error.setting == "interactive_reserve"
+        shared = error.setting in {"interactive_reserve", "local_share"}
         variable = f"{PREFIX}{'' if shared else f'{pool}_'}{error.setting.upper()}"
-        complaint = str(error).removeprefix(f"{error.setting}: ")
-        raise ValueError(f"{variable}: {complaint}") from error
+        raise ValueError(f"{variable}: {error.complaint}") from error

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,8 @@ from chassis.errors import Unavailable
 
 # While Redis is lost one decision in so many seconds tries it; the others do not wait for it.
 RETRY_EVERY = 0.5
+# Turns of the event loop that it takes from a readable socket to a finished step, and some more.
+TURNS = 8
 
 log = structlog.get_logger()
 
@@ -70,8 +72,7 @@ class Store:
         if not self._is_due():
             raise StoreLost("the shared state cannot be asked")
         try:
-            async with asyncio.timeout(self._limit):
-                reply = await self._evaluate(Script.load(script), keys, arguments)
+            reply = await self._in_time(self._evaluate(Script.load(script), keys, arguments))
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)
             raise StoreLost("the shared state cannot be asked") from error
@@ -80,6 +81,22 @@ class Store:
 
     async def close(self) -> None:
         await self._redis.aclose()
+
+    async def _in_time(self, step: Coroutine[None, None, list[int]]) -> list[int]:
+        task = asyncio.create_task(step)
+        try:
+            await asyncio.wait((task,), timeout=self._limit)
+            # On a busy loop the time may be over before a reply is looked at that is long there.
+            for _ in range(TURNS):
+                if task.done():
+                    break
+                await asyncio.sleep(0)
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
 
     async def _evaluate(
         self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]

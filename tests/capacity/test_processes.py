@@ -136,8 +136,10 @@ async def test_three_of_eight_processes_die_in_the_middle(
     shared_server: Server, client: Redis
 ) -> None:
     pool.fill(client)
+    limits = Limits(600_000, 60_000_000, 6, 50, 0)
     plans = [
-        Plan(shared_server.url, seconds=20, seed=seed, bucket={"lease": 2}) for seed in range(8)
+        Plan(shared_server.url, limits, seconds=20, seed=seed, bucket={"lease": 2})
+        for seed in range(8)
     ]
     doomed, others = Crew(), Crew()
     await asyncio.gather(doomed.begin(plans[:3]), others.begin(plans[3:]))
@@ -146,9 +148,9 @@ async def test_three_of_eight_processes_die_in_the_middle(
     killed = time.monotonic()
     events = await others.finish(plans[3:])
     others.end()
-    assert excess(events, BURST, RATE) <= 0
+    assert most_at_once(events) <= limits.in_flight
     late = [e for e in events if e[0] == "place" and e[3] > killed + 3]
-    assert most_at_once(late) == LOAD.in_flight
+    assert most_at_once(late) == limits.in_flight
     assert pool.level(client).places == 0
 
 

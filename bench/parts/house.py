@@ -51,6 +51,8 @@ def running(count: int, limits: Limits, longest: float) -> Iterator[House]:
             house.replicas[port] = _start(ending, "services.generate", (), house.log(port), told)
         _await_all(house)
         yield house
+        for process in house.replicas.values():
+            process.terminate()
 
 
 def _start(

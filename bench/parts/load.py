@@ -13,6 +13,7 @@ from chassis import channels
 from chassis.errors import SluiceError
 from chassis.identity import AccessLevel, Caller, Minter, development_key
 from local.ports import LOOPBACK
+from sluice.answer.v1 import outcome_pb2
 from sluice.assemble.v1 import assemble_pb2
 from sluice.evidence.v1 import evidence_pb2
 from sluice.generate.v1 import generate_pb2
@@ -69,7 +70,8 @@ class Load:
         mode = response.outcome.WhichOneof("mode") or "none"
         if mode != "unavailable":
             return mode
-        return f"{mode} {response.outcome.unavailable.reason}"
+        reason = outcome_pb2.UnavailableReason.Name(response.outcome.unavailable.reason)
+        return f"{mode} {reason.removeprefix('UNAVAILABLE_REASON_')}"
 
     def _fresh(self) -> str:
         if time.monotonic() - self._minted > FRESH:

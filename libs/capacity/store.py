@@ -161,10 +161,6 @@ class PoolStore:
             if not self._watchdog.end(task):
                 raise
             raise _unavailable() from TimeoutError("no decision within the time limit")
-        except ReadOnlyError as error:
-            # A primary that was demoted: another server may stand behind the same address now.
-            await self._connections.disconnect()
-            raise _unavailable() from error
         except (RedisError, OSError, TimeoutError) as error:
             raise _unavailable() from error
         finally:
@@ -190,6 +186,10 @@ class PoolStore:
                     b"*%d\r\n$4\r\nEVAL\r\n%b%b%b" % (count, text, self._common, rest)
                 )
                 return await connection.read_response()
+        except ReadOnlyError:
+            # A primary that was demoted: another server may stand behind the same address now.
+            await self._connections.disconnect()
+            raise
         finally:
             await self._connections.release(connection)
 

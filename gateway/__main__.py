@@ -10,6 +10,7 @@ from chassis.serve import Service, run, serve
 from chassis.settings import load
 from gateway.admission import Admission, Room, Waiting
 from gateway.allowance import SharedAllowance
+from gateway.connection import Bounds
 from gateway.flow import Flow
 from gateway.levels import Levels
 from gateway.line import Line
@@ -61,6 +62,7 @@ async def process(settings: GatewaySettings) -> None:
 
     parts = watched(retrieve, assemble, generate, allowance)
     app = web_app(Door(admission, issuer, parts, levels, settings.answer_deadline))
+    bounds = Bounds(settings.max_connections)
 
     async def verify(token: str) -> Caller:
         return issuer.verify(token)
@@ -73,7 +75,7 @@ async def process(settings: GatewaySettings) -> None:
         verify=verify,
         limit=settings.answer_deadline,
         dependencies=parts.watched(),
-        alongside=[partial(serve_http, app, listener, settings.grace_seconds)],
+        alongside=[partial(serve_http, app, listener, bounds, settings.grace_seconds)],
         close=[
             to_retrieve.close,
             to_assemble.close,

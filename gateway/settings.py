@@ -15,6 +15,13 @@ class GatewaySettings(ProcessSettings, AnswerSettings, EmbeddingSettings):
     port: int = Field(50050, ge=1, le=65535, description="port for gRPC", examples=["50050"])
     http_port: int = Field(8080, ge=1, le=65535, description="port for HTTP", examples=["8080"])
 
+    max_connections: int = Field(
+        2_048,
+        ge=1,
+        description="HTTP connections open at once; the next one is closed",
+        examples=["2048"],
+    )
+
     retrieve_target: str = Field(
         "dns:///127.0.0.1:50052",
         description="where retrieve is reached",

@@ -232,7 +232,8 @@ def _waited(waits: Iterable[Sequence[float]]) -> dict[str, float]:
     refill = LARGEST / tokens.rate / 1_000_000
     return {
         "samples": len(seconds),
-        "p99": _ratio(percentile(seconds, 0.99), refill) if seconds else 0.0,
+        "p50": _ratio(percentile(seconds, 0.5), refill),
+        "p99": _ratio(percentile(seconds, 0.99), refill),
     }
 
 

@@ -72,5 +72,6 @@ def used(changes: Iterable[Change], burst: float, rate: float, least: float) -> 
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
+    """0 without any values."""
+    ordered = sorted(values) or [0.0]
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

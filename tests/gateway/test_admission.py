@@ -144,6 +144,23 @@ async def test_only_plain_json_is_read(house: House, headers: dict[str, str]) ->
     refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
 
 
+@pytest.mark.parametrize(
+    ("name", "second"),
+    [
+        ("Authorization", bearer()["Authorization"]),
+        ("authorization", "Bearer other"),
+        ("Content-Type", "application/json"),
+        ("CONTENT-TYPE", "text/plain"),
+    ],
+)
+async def test_a_header_that_is_there_twice_is_named(house: House, name: str, second: str) -> None:
+    headers = [*bearer().items(), *JSON.items(), (name, second)]
+    content = json.dumps({"question": QUESTION}).encode()
+    response = await house.http.post("/v1/answers", content=content, headers=headers)
+    refused(response, 400, "INVALID_INPUT", name.title())
+    assert house.retrieve.seen == []
+
+
 async def test_unknown_addresses_and_methods_are_problems(house: House) -> None:
     for path in ("/", "/v1/answers/", "/v1/secrets", "/docs", "/v1/answers/%00"):
         refused(await house.http.post(path), 404, "NOT_FOUND")

@@ -102,6 +102,7 @@ def _router(door: Door) -> APIRouter:
             raise errors.Forbidden(f"this needs the role {OPERATOR}", reason="ROLE_MISSING")
         return _json(CapacityResponse.of(await door.levels.of_room(), await door.levels.of_pools()))
 
+    @router.head("/healthz", include_in_schema=False)
     @router.get(
         "/healthz", response_model=HealthResponse, responses={503: {"model": HealthResponse}}
     )

@@ -387,6 +387,14 @@ async def test_health_names_the_parts_that_are_down(house: House) -> None:
     await until(mended)
 
 
+async def test_health_is_told_without_a_body_too(house: House) -> None:
+    told, head = await house.http.get("/healthz"), await house.http.head("/healthz")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(told.content))
+    wrong = await house.http.post("/healthz")
+    refused(wrong, 405, "METHOD_NOT_ALLOWED")
+
+
 async def test_questions_and_tokens_never_reach_the_log(house: House) -> None:
     marker = "zanzibar-4711"
     await house.ask({"question": f"Where is {marker}?"})

@@ -9,6 +9,7 @@ from typing import Generic
 
 from chassis import deadlines, identity
 from chassis.errors import Exhausted
+from gateway import measures
 from gateway.allowance import Allowance
 from gateway.answer import Answer, P, S
 from gateway.flow import Flow
@@ -59,6 +60,7 @@ class Room:
         arrival, and never beyond its deadline.
         """
         place = (None if self._waiting else await self._sit()) or await self._queue()
+        measures.seated()
         try:
             yield
         finally:
@@ -66,6 +68,7 @@ class Room:
                 await self._places.give(place)
             finally:
                 self._free()
+                measures.left()
 
     async def _sit(self) -> str | None:
         if self.taken >= self.seats:
@@ -137,11 +140,15 @@ class Admission(Generic[P, S]):
             async with self._room.seat():
                 answer = await self._flow.ask(question)
         except Exhausted as refusal:
-            self.refusals[refusal.reason] += 1
+            self._count(refusal.reason)
             raise
         if answer.written.outcome.reason is Reason.CAPACITY:
-            self.refusals[Reason.CAPACITY] += 1
+            self._count(Reason.CAPACITY)
         return answer
+
+    def _count(self, reason: str) -> None:
+        self.refusals[reason] += 1
+        measures.refused(reason)
 
     async def _charge(self, tell: Tell) -> None:
         verdict = await self._allowance.charge(identity.current())

@@ -8,10 +8,10 @@ from chassis import identity as internal
 from chassis.settings import PREFIX, ProcessSettings
 from gateway import identity
 from gateway.quota import Quota
-from providers.settings import AnswerSettings, EmbeddingSettings
+from providers.settings import AnswerLimits, EmbeddingLimits
 
 
-class GatewaySettings(ProcessSettings, AnswerSettings, EmbeddingSettings):
+class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
     port: int = Field(50050, ge=1, le=65535, description="port for gRPC", examples=["50050"])
     http_port: int = Field(8080, ge=1, le=65535, description="port for HTTP", examples=["8080"])
 

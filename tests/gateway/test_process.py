@@ -114,6 +114,18 @@ def test_a_wrong_setting_stops_the_start_and_is_named_with_an_example(
     assert said.count("\n") == 1
 
 
+def test_what_only_callers_of_a_provider_need_is_neither_demanded_nor_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {"ENV": "development", "ANSWER_MODE": "generated", "ANSWER_IN_FLIGHT": "3"}
+    secrets = {"ANSWER_API_KEY": "sk-answers", "EMBEDDING_API_KEY": "sk-embeddings"}
+    for name, value in (told | secrets).items():
+        monkeypatch.setenv(f"SLUICE_{name}", value)
+    settings = load(GatewaySettings)
+    assert settings.answer_limits().in_flight == 3
+    assert not {name for name in type(settings).model_fields if name.endswith("api_key")}
+
+
 async def test_the_process_itself_stops_at_wrong_settings() -> None:
     code, said = await ended(ENV="production")
     assert code == 2

@@ -1,7 +1,10 @@
 import pytest
 
+from chassis.settings import load
+from gateway.settings import GatewaySettings
 from local import profile
 from local.failures import Refused
+from local.models.settings import ModelsSettings
 
 
 def test_comments_and_blank_lines_are_no_settings() -> None:
@@ -28,3 +31,14 @@ def test_the_environment_wins_over_the_profile() -> None:
 def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(Refused, match="no profile 'cloud'; there are: embedded"):
         profile.load("cloud", {})
+
+
+def test_whoever_has_a_seat_in_the_embedded_gateway_has_an_embedding_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in profile.load("embedded", {}).items():
+        monkeypatch.setenv(name, value)
+    gateway, models = load(GatewaySettings), load(ModelsSettings)
+    places, of_batch, *_ = gateway.embedding_limits().shared(gateway.local_share).numbers()
+    assert gateway.max_in_flight <= places - of_batch
+    assert gateway.embedding_in_flight <= models.models_requests

@@ -16,7 +16,7 @@ PATIENCE = 10.0  # seconds
 
 def _limits(refill: int) -> Limits:
     return Limits(
-        requests_per_minute=6_000,
+        requests_per_minute=600_000,
         tokens_per_minute=TOKENS + refill,
         in_flight=PLACES,
         max_reservation=TOKENS,

@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 CODE := libs services gateway cli local bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint type proto proto-check bench
+.PHONY: help setup demo up test lint type proto proto-check bench soak
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ type: $(STAMP) ## mypy, strict
 
 test: $(STAMP) ## set up and run every test
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+soak: $(STAMP) ## run the long versions of the tests
+	$(BIN)/pytest -m soak
 
 bench: $(STAMP) ## run the benchmarks; each prints one JSON document
 	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done

@@ -12,6 +12,7 @@ from cli.exits import Unreachable
 # More than the gateway's own deadline, so that its worded outcome arrives.
 READ_LIMIT = 130.0
 CONNECT_LIMIT = 3.0
+LEVELS_LIMIT = 5.0
 
 _KINDS: Mapping[int, type[errors.SluiceError]] = {
     401: errors.Unauthenticated,
@@ -53,22 +54,33 @@ class Answer:
 
 async def ask(url: str, token: str, question: str) -> Answer:
     """The gateway's answer. Raises SluiceErrors, Unreachable when nothing listens at the URL."""
+    body = {"question": question}
+    return _answer(await _call(url, token, "POST", "/v1/answers", limit=READ_LIMIT, body=body))
+
+
+async def capacity(url: str, token: str) -> Mapping[str, Any]:
+    """What is left of every allowance, as the gateway says it. Raises as `ask`."""
+    return await _call(url, token, "GET", "/v1/capacity", limit=LEVELS_LIMIT)
+
+
+async def _call(  # noqa: PLR0913 - a request's parts
+    url: str, token: str, method: str, path: str, *, limit: float, body: object = None
+) -> Mapping[str, Any]:
     headers = {"Authorization": f"Bearer {token}"}
-    limits = httpx.Timeout(READ_LIMIT, connect=CONNECT_LIMIT)
+    limits = httpx.Timeout(limit, connect=CONNECT_LIMIT)
     try:
         async with httpx.AsyncClient(timeout=limits, trust_env=False) as client:
-            reply = await client.post(
-                f"{url}/v1/answers", json={"question": question}, headers=headers
-            )
+            reply = await client.request(method, f"{url}{path}", json=body, headers=headers)
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
         raise Unreachable(url.removeprefix("http://")) from error
     except httpx.TimeoutException as error:
-        raise errors.DeadlineExceeded(f"{url} did not answer within {READ_LIMIT:g} s") from error
+        raise errors.DeadlineExceeded(f"{url} did not answer within {limit:g} s") from error
     except httpx.HTTPError as error:
         raise errors.Unavailable(f"{url} closed the connection: {type(error).__name__}") from error
     if reply.status_code != httpx.codes.OK:
         raise _refusal(reply)
-    return _answer(reply.json())
+    said: Mapping[str, Any] = reply.json()
+    return said
 
 
 def _answer(fields: Mapping[str, Any]) -> Answer:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from chassis.identity import AccessLevel
-from cli import addresses, demo, documents, exits, ingest, preview, status, up
+from cli import addresses, capacity, demo, documents, exits, ingest, preview, status, up
 from cli.answer import show
 from cli.gateway_service import ask
 from cli.identity import Identity
@@ -233,6 +233,33 @@ def token_command(  # noqa: PLR0913 - an option each
         output.document({"token": minted, "expires_in": lifetime})
     else:
         typer.echo(minted)
+
+
+@app.command("capacity")
+def capacity_command(  # noqa: PLR0913 - an option each
+    *,
+    watch: Annotated[
+        bool | None,
+        typer.Option(
+            "--watch/--once", help="Refresh every second until Ctrl-C; the default on a terminal."
+        ),
+    ] = None,
+    tenant: Tenant = "demo",
+    subject: Subject = "developer",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Show what is left of every allowance, what is in flight and what was refused."""
+    output = Output(as_json=as_json)
+    person = Identity(subject, tenant, AccessLevel.PUBLIC, roles=("operator",), token=token)
+    live = output.people.is_terminal if watch is None else watch
+
+    async def work() -> int:
+        url = addresses.gateway(data)
+        return await capacity.run(url, person.for_gateway, output, watch=live and not as_json)
+
+    finish(output, work)
 
 
 @app.command("status")

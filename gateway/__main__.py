@@ -2,19 +2,26 @@
 
 from functools import partial
 
+from capacity import SharedBucket
 from chassis.channels import connect
+from chassis.health import Dependency
 from chassis.identity import Caller, Minter, signing_key
 from chassis.serve import Service, run, serve
 from chassis.settings import load
-from gateway.admission import Room
+from gateway.admission import Admission, Room, Waiting
+from gateway.allowance import SharedAllowance
+from gateway.connection import Bounds
 from gateway.flow import Flow
+from gateway.levels import Levels
 from gateway.line import Line
 from gateway.listen import bind, serve_http
+from gateway.places import SharedPlaces
 from gateway.readiness import Parts
 from gateway.routes import Door, web_app
 from gateway.server import AnswerService
 from gateway.settings import GatewaySettings
 from gateway.stages import Assemble, Generate, Retrieve
+from gateway.store import Store
 from sluice.answer.v1.answer_pb2_grpc import add_AnswerServiceServicer_to_server
 
 ANSWER = "sluice.answer.v1.AnswerService"
@@ -41,21 +48,26 @@ async def process(settings: GatewaySettings) -> None:
     generate = Line("generate", to_generate, minter, settings.generate_seconds)
 
     flow = Flow(Retrieve(retrieve), Assemble(assemble), Generate(generate))
-    room = Room(settings.max_in_flight)
-    # Without a model the passages are still worth showing.
-    parts = Parts(
-        [
-            retrieve.dependency(needed=True),
-            assemble.dependency(needed=True),
-            generate.dependency(needed=False),
-        ]
+
+    store = Store.connect(settings.redis_url, settings.admission_decision_seconds)
+    processes = settings.max_processes
+    allowance = SharedAllowance(store, settings.subject_quota(), settings.tenant_quota(), processes)
+    places = SharedPlaces(
+        store, settings.shared_max_in_flight, processes, settings.room_lease_seconds
     )
-    app = web_app(Door(flow, room, issuer, parts, settings.answer_deadline))
+    waiting = Waiting(settings.admission_wait, settings.admission_waiters)
+    room = Room(settings.max_in_flight, places, waiting)
+    admission = Admission(allowance, room, flow)
+    levels = Levels(pools(settings), room, places, admission.refusals)
+
+    parts = watched(retrieve, assemble, generate, allowance)
+    app = web_app(Door(admission, issuer, parts, levels, settings.answer_deadline))
+    bounds = Bounds(settings.max_connections)
 
     async def verify(token: str) -> Caller:
         return issuer.verify(token)
 
-    answers = partial(add_AnswerServiceServicer_to_server, AnswerService(flow, room))
+    answers = partial(add_AnswerServiceServicer_to_server, AnswerService(admission))
     await serve(
         settings.port,
         settings,
@@ -63,9 +75,41 @@ async def process(settings: GatewaySettings) -> None:
         verify=verify,
         limit=settings.answer_deadline,
         dependencies=parts.watched(),
-        alongside=[partial(serve_http, app, listener, settings.grace_seconds)],
-        close=[to_retrieve.close, to_assemble.close, to_generate.close],
+        alongside=[partial(serve_http, app, listener, bounds, settings.grace_seconds)],
+        close=[
+            to_retrieve.close,
+            to_assemble.close,
+            to_generate.close,
+            places.close,
+            levels.close,
+            store.close,
+        ],
     )
+
+
+def watched(retrieve: Line, assemble: Line, generate: Line, allowance: SharedAllowance) -> Parts:
+    """Without a model passages are still worth showing; without Redis a share is still granted."""
+    return Parts(
+        [
+            retrieve.dependency(needed=True),
+            assemble.dependency(needed=True),
+            generate.dependency(needed=False),
+            Dependency("redis", allowance.check, needed=False),
+        ]
+    )
+
+
+def pools(settings: GatewaySettings) -> dict[str, SharedBucket]:
+    """The provider's allowances, which the gateway only looks at."""
+    connected = partial(
+        SharedBucket.connect,
+        settings.redis_url,
+        local_share=settings.local_share,
+        max_processes=settings.max_processes,
+        ramp_seconds=settings.cooldown_ramp_seconds,
+    )
+    limits = {"answers": settings.answer_limits(), "embeddings": settings.embedding_limits()}
+    return {name: connected(name, granted) for name, granted in limits.items()}
 
 
 if __name__ == "__main__":

@@ -1,25 +1,156 @@
-"""The room of one process: what does not fit is refused at once, nothing queues."""
+"""Who is let in: the caller's allowance, then room here and across all gateways, then the flow."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Generic
 
+from chassis import deadlines, identity
 from chassis.errors import Exhausted
+from gateway import measures
+from gateway.allowance import Allowance
+from gateway.answer import Answer, P, S
+from gateway.flow import Flow
+from gateway.outcome import Reason
+from gateway.places import Places
+from gateway.question import Question
+from gateway.quota import Standing
+
+# How often the first in line looks whether another gateway has made room.
+LOOK_EVERY = 0.05
+
+Tell = Callable[[tuple[Standing, ...]], None]
+
+
+class NoRoom(Exhausted):
+    """As many questions are being answered as there is room for, here or in all gateways."""
+
+    default_reason = "NO_ROOM"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How long, in seconds, and how many questions may wait for room; nobody by default."""
+
+    seconds: float = 0
+    length: int = 0
 
 
 class Room:
-    """Seats shared by every way in. One event loop, hence no lock."""
+    """Seats of this process, shared by every way in, each with a place among all gateways."""
 
-    def __init__(self, seats: int) -> None:
-        self._seats = seats
-        self._taken = 0
+    def __init__(self, seats: int, places: Places, waiting: Waiting = Waiting()) -> None:
+        self.seats = seats
+        self.taken = 0
+        self._places = places
+        self._limits = waiting
+        self._waiting: deque[asyncio.Event] = deque()
 
-    @contextmanager
-    def seat(self) -> Iterator[None]:
-        """A seat until the block ends, however it ends. Raises Exhausted when none is free."""
-        if self._taken >= self._seats:
-            raise Exhausted("too many questions at once; try again soon", reason="NO_ROOM")
-        self._taken += 1
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @asynccontextmanager
+    async def seat(self) -> AsyncIterator[None]:
+        """A seat until the block ends, however it ends.
+
+        Raises NoRoom when none is free, nor becomes free while the question may wait: in order of
+        arrival, and never beyond its deadline.
+        """
+        place = (None if self._waiting else await self._sit()) or await self._queue()
+        measures.seated()
         try:
             yield
         finally:
-            self._taken -= 1
+            try:
+                await self._places.give(place)
+            finally:
+                self._free()
+                measures.left()
+
+    async def _sit(self) -> str | None:
+        if self.taken >= self.seats:
+            return None
+        self.taken += 1
+        place = None
+        try:
+            place = await self._places.take()
+        finally:
+            if place is None:
+                self.taken -= 1
+        return place
+
+    async def _queue(self) -> str:
+        if len(self._waiting) >= self._limits.length or not self._limits.seconds:
+            raise NoRoom("too many questions at once; try again soon")
+        turn = asyncio.Event()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(deadlines.within(self._limits.seconds).remaining()):
+                return await self._first(turn)
+        except TimeoutError:
+            raise NoRoom("no room became free in time; try again soon") from None
+        finally:
+            self._waiting.remove(turn)
+            self._call_first()
+
+    async def _first(self, turn: asyncio.Event) -> str:
+        while True:
+            turn.clear()
+            if self._waiting[0] is turn:
+                place = await self._sit()
+                if place:
+                    return place
+            try:
+                async with asyncio.timeout(LOOK_EVERY if self._waiting[0] is turn else None):
+                    await turn.wait()
+            except TimeoutError:
+                continue
+
+    def _free(self) -> None:
+        self.taken -= 1
+        self._call_first()
+
+    def _call_first(self) -> None:
+        if self._waiting:
+            self._waiting[0].set()
+
+
+class Admission(Generic[P, S]):
+    """The one way to the flow, whichever face a question comes through.
+
+    `refusals` counts by reason what was refused here, and answers that capacity was missing for.
+    """
+
+    def __init__(self, allowance: Allowance, room: Room, flow: Flow[P, S]) -> None:
+        self.refusals: Counter[str] = Counter()
+        self._allowance = allowance
+        self._room = room
+        self._flow = flow
+
+    async def ask(self, question: Question, tell: Tell = lambda _: None) -> Answer[S]:
+        """The answer to the current caller's question; `tell` hears where the caller stands.
+
+        Raises AllowanceSpent, NoRoom and what the flow raises.
+        """
+        try:
+            await self._charge(tell)
+            async with self._room.seat():
+                answer = await self._flow.ask(question)
+        except Exhausted as refusal:
+            self._count(refusal.reason)
+            raise
+        if answer.written.outcome.reason is Reason.CAPACITY:
+            self._count(Reason.CAPACITY)
+        return answer
+
+    def _count(self, reason: str) -> None:
+        self.refusals[reason] += 1
+        measures.refused(reason)
+
+    async def _charge(self, tell: Tell) -> None:
+        verdict = await self._allowance.charge(identity.current())
+        tell(verdict.standings)
+        verdict.check()

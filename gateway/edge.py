@@ -9,9 +9,12 @@ from opentelemetry import trace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chassis.errors import Unavailable
+from chassis.errors import InvalidInput, Unavailable
 from gateway.problem import refusal
+from gateway.quota import fields
 
+# Two of these mean different things to whoever takes the first and whoever takes the last.
+SINGLE = ("Authorization", "Content-Type")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 log = structlog.get_logger()
@@ -20,6 +23,8 @@ log = structlog.get_logger()
 class Edge:
     """Names each request by its own sane X-Request-Id or a new one, and says so in the response.
 
+    A response says besides where its caller stands with the allowance, if that was asked.
+    A header that may be there once is refused when it is there twice.
     What nobody caught leaves as a 500 without a word about why.
     """
 
@@ -31,18 +36,20 @@ class Edge:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(scope)
-        scope.setdefault("state", {})["request_id"] = request_id
+        state = scope.setdefault("state", {})
+        state["request_id"] = request_id
         started = False
 
         async def named(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                MutableHeaders(scope=message).update(_names(request_id))
+                said = _names(request_id) | fields(state.get("standings", ()))
+                MutableHeaders(scope=message).update(said)
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
-            failure = await self._failure(scope, receive, named)
+            failure = _doubled(scope) or await self._failure(scope, receive, named)
             if failure is not None and not started:
                 await refusal(request_id, failure)(scope, receive, named)
 
@@ -56,6 +63,14 @@ class Edge:
             log.exception("request_failed")
             return error
         return None
+
+
+def _doubled(scope: Scope) -> InvalidInput | None:
+    headers = Headers(scope=scope)
+    for name in SINGLE:
+        if len(headers.getlist(name)) > 1:
+            return InvalidInput("the header is there more than once", field=name)
+    return None
 
 
 def _request_id(scope: Scope) -> str:

@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from chassis.serve import EXIT_CANNOT_LISTEN
+from gateway.connection import Bounds, connection_within
 
 BACKLOG = 1_024
 
@@ -33,11 +34,12 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 async def serve_http(
-    app: ASGIApp, listener: socket.socket, grace: float, stop: asyncio.Event
+    app: ASGIApp, listener: socket.socket, bounds: Bounds, grace: float, stop: asyncio.Event
 ) -> None:
     """Serve until `stop`, then let running requests end within `grace` seconds."""
     config = uvicorn.Config(
         app,
+        http=connection_within(bounds),
         log_config=None,
         log_level="warning",
         access_log=False,  # it would write addresses with what callers put there
@@ -46,6 +48,7 @@ async def serve_http(
         backlog=BACKLOG,
         proxy_headers=False,
         server_header=False,
+        timeout_keep_alive=bounds.idle_seconds,
         timeout_graceful_shutdown=math.ceil(grace),
     )
     server = _Server(config)

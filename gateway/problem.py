@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from chassis import errors
 from chassis.errors import SluiceError
+from gateway.quota import AllowanceSpent
 
 MEDIA_TYPE = "application/problem+json"
 FIELD_CHARACTERS = 256
@@ -25,6 +26,7 @@ STATUS: Mapping[type[SluiceError], HTTPStatus] = {
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.ContractMismatch: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.Exhausted: HTTPStatus.SERVICE_UNAVAILABLE,
+    AllowanceSpent: HTTPStatus.TOO_MANY_REQUESTS,
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.DeadlineExceeded: HTTPStatus.GATEWAY_TIMEOUT,
     errors.DataViolation: HTTPStatus.INTERNAL_SERVER_ERROR,

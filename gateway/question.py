@@ -11,6 +11,8 @@ QUESTION_CHARACTERS = 4_000
 FILTER_VALUES = 100
 FILTER_VALUE_CHARACTERS = 256
 
+# No question is written with these, and engines that read C strings end at the first NUL.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 
 
@@ -43,6 +45,8 @@ class Question:
     locale: str = ""
 
     def __post_init__(self) -> None:
+        if _CONTROL.search(self.text):
+            raise InvalidInput("the question holds a control character", field="question")
         object.__setattr__(self, "text", " ".join(self.text.split()))
         if not self.text:
             raise InvalidInput("the question is empty", field="question")

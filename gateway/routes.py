@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import structlog
@@ -15,19 +16,20 @@ from starlette.types import ASGIApp, Scope
 from chassis import deadlines, errors, identity
 from chassis.deadlines import Deadline
 from gateway import problem
-from gateway.admission import Room
+from gateway.admission import Admission
 from gateway.body import JsonRoute
 from gateway.edge import Edge, without_query
-from gateway.flow import Flow
 from gateway.identity import Issuer
+from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
-from gateway.schema import AnswerRequest, AnswerResponse, HealthResponse
+from gateway.schema import AnswerRequest, AnswerResponse, CapacityResponse, HealthResponse
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 
 T = TypeVar("T")
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+OPERATOR = "operator"
 CLIENT_GONE = 499  # never seen by anybody: who left reads no response
 
 _REFUSED: dict[str, Any] = {
@@ -49,10 +51,10 @@ log = structlog.get_logger()
 class Door:
     """What the routes need. `answer_deadline` in seconds caps what callers ask for."""
 
-    flow: Flow[Passage, Source]
-    room: Room
+    admission: Admission[Passage, Source]
     issuer: Issuer
     parts: Parts
+    levels: Levels
     answer_deadline: float
 
 
@@ -87,12 +89,20 @@ def _router(door: Door) -> APIRouter:
         question = body.to_question()
         deadlines.enter(_deadline(seconds, door.answer_deadline))
         identity.enter(door.issuer.verify(_token(bearer)))
-        with door.room.seat():
-            found = await _unless_gone(request, door.flow.ask(question))
+        tell = partial(setattr, request.state, "standings")
+        found = await _unless_gone(request, door.admission.ask(question, tell))
         if found is None:
             return Response(status_code=CLIENT_GONE)
         return _json(AnswerResponse.of(found))
 
+    @router.get("/v1/capacity", response_model=CapacityResponse, responses=_REFUSALS)
+    async def capacity(bearer: Bearer) -> Response:
+        """What is left of every allowance, for the role operator. Never refused for want of it."""
+        if OPERATOR not in door.issuer.verify(_token(bearer)).roles:
+            raise errors.Forbidden(f"this needs the role {OPERATOR}", reason="ROLE_MISSING")
+        return _json(CapacityResponse.of(await door.levels.of_room(), await door.levels.of_pools()))
+
+    @router.head("/healthz", include_in_schema=False)
     @router.get(
         "/healthz", response_model=HealthResponse, responses={503: {"model": HealthResponse}}
     )

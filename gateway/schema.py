@@ -1,10 +1,16 @@
 """What HTTP callers send and get, as JSON."""
 
+from dataclasses import asdict
+
 from pydantic import BaseModel, ConfigDict, Field
 
+from capacity import Dimension, Mode, Snapshot
+from capacity import Room as PoolRoom
 from chassis.identity import AccessLevel
 from gateway.answer import Answer, Usage
-from gateway.outcome import Acceptance, Mode, Reason
+from gateway.levels import RoomLevels
+from gateway.outcome import Acceptance, Reason
+from gateway.outcome import Mode as AnswerMode
 from gateway.question import Filters, PublicationState, Question
 from sluice.evidence.v1 import evidence_pb2
 
@@ -123,7 +129,7 @@ class AnswerResponse(BaseModel):
     """The answer, or plainly why there is none: an outage is an answer too."""
 
     answer_id: str
-    mode: Mode
+    mode: AnswerMode
     reason: Reason
     acceptance: Acceptance | None = Field(description="null without content")
     age_seconds: float | None = Field(description="of a PREVIOUS answer, since it was validated")
@@ -170,3 +176,88 @@ class HealthResponse(BaseModel):
 
     status: str = Field(examples=["ok"], description="ok, degraded (it still answers) or unready")
     down: list[str] = Field([], examples=[["generate"]], exclude_if=lambda down: not down)
+
+
+class DimensionResponse(BaseModel):
+    """Requests or tokens."""
+
+    limit: float = Field(description="granted in any minute")
+    size: float = Field(description="granted at once, after a pause")
+    level: float = Field(description="granted now; never below 0")
+
+    @classmethod
+    def of(cls, dimension: Dimension) -> "DimensionResponse":
+        return cls(limit=dimension.limit, size=dimension.size, level=dimension.level)
+
+
+class PoolRoomResponse(BaseModel):
+    """What one may draw on."""
+
+    requests: DimensionResponse
+    tokens: DimensionResponse
+    places: int = Field(description="attempts that may run at once")
+
+    @classmethod
+    def of(cls, room: PoolRoom) -> "PoolRoomResponse":
+        return cls(
+            requests=DimensionResponse.of(room.requests),
+            tokens=DimensionResponse.of(room.tokens),
+            places=room.places,
+        )
+
+
+class PoolResponse(BaseModel):
+    """One provider's allowance. In the modes other than shared, this gateway's share of it."""
+
+    name: str = Field(examples=["answers"])
+    mode: Mode
+    pool: PoolRoomResponse
+    batch: PoolRoomResponse = Field(description="the part of it that batch work may take")
+    in_flight: dict[str, int] = Field(examples=[{"interactive": 3, "batch": 1}])
+    waiting: int = Field(description="attempts promised a start in the near future")
+    cooldown: float = Field(description="seconds until anything starts after a throttle")
+    opens_in: float = Field(description="seconds until a new pool grants anything")
+    ramp: float = Field(description="share of the refill that flows, 0 to 1")
+
+    @classmethod
+    def of(cls, name: str, found: Snapshot) -> "PoolResponse":
+        return cls(
+            name=name,
+            mode=found.mode,
+            pool=PoolRoomResponse.of(found.pool),
+            batch=PoolRoomResponse.of(found.batch),
+            in_flight=found.in_flight,
+            waiting=found.waiting,
+            cooldown=found.cooldown,
+            opens_in=found.opens_in,
+            ramp=found.ramp,
+        )
+
+
+class RoomResponse(BaseModel):
+    """Questions in this gateway, and in all of them."""
+
+    mode: Mode
+    in_flight: int
+    max_in_flight: int
+    waiting: int = Field(description="questions that wait for room")
+    shared_in_flight: int | None = Field(description="null while Redis cannot say")
+    shared_max_in_flight: int
+    refusals: dict[str, int] = Field(
+        description="refused here since the start, by reason; CAPACITY counts answers without it",
+        examples=[{"NO_ROOM": 2}],
+    )
+
+
+class CapacityResponse(BaseModel):
+    """How much of what is granted is left, now."""
+
+    gateway: RoomResponse
+    pools: list[PoolResponse]
+
+    @classmethod
+    def of(cls, room: RoomLevels, pools: dict[str, Snapshot]) -> "CapacityResponse":
+        return cls(
+            gateway=RoomResponse(**asdict(room)),
+            pools=[PoolResponse.of(name, found) for name, found in pools.items()],
+        )

@@ -7,11 +7,20 @@ from pydantic import Field, field_validator, model_validator
 from chassis import identity as internal
 from chassis.settings import PREFIX, ProcessSettings
 from gateway import identity
+from gateway.quota import Quota
+from providers.settings import AnswerLimits, EmbeddingLimits
 
 
-class GatewaySettings(ProcessSettings):
+class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
     port: int = Field(50050, ge=1, le=65535, description="port for gRPC", examples=["50050"])
     http_port: int = Field(8080, ge=1, le=65535, description="port for HTTP", examples=["8080"])
+
+    max_connections: int = Field(
+        2_048,
+        ge=1,
+        description="HTTP connections open at once; the next one is closed",
+        examples=["2048"],
+    )
 
     retrieve_target: str = Field(
         "dns:///127.0.0.1:50052",
@@ -43,6 +52,45 @@ class GatewaySettings(ProcessSettings):
     )
     max_in_flight: int = Field(
         64, ge=1, description="questions answered at once by this process", examples=["64"]
+    )
+    shared_max_in_flight: int = Field(
+        256, ge=1, description="questions answered at once by all gateways", examples=["256"]
+    )
+    room_lease_seconds: float = Field(
+        10,
+        ge=0.1,
+        le=600,
+        description="seconds after which a dead gateway's room is free for the others",
+        examples=["10"],
+    )
+    admission_wait: float = Field(
+        0,
+        ge=0,
+        le=600,
+        description="most seconds a question may wait for room; at 0 none waits",
+        examples=["0.5"],
+    )
+    admission_waiters: int = Field(
+        32, ge=1, description="most questions that wait for room in this process", examples=["32"]
+    )
+    admission_decision_seconds: float = Field(
+        0.05,
+        gt=0,
+        le=10,
+        description="most seconds to wait for Redis before this process decides by itself",
+        examples=["0.05"],
+    )
+    subject_requests_per_minute: float = Field(
+        60, gt=0, description="questions that one subject may ask in a minute", examples=["60"]
+    )
+    subject_request_burst: float = Field(
+        15, ge=1, description="as many of them may come at once", examples=["15"]
+    )
+    tenant_requests_per_minute: float = Field(
+        600, gt=0, description="questions that one tenant may ask in a minute", examples=["600"]
+    )
+    tenant_request_burst: float = Field(
+        120, ge=1, description="as many of them may come at once", examples=["120"]
     )
 
     issuer_key: Path | None = Field(
@@ -93,6 +141,25 @@ class GatewaySettings(ProcessSettings):
             what = "a PEM file with the Ed25519 private key that signs internal tokens"
             raise _missing("INTERNAL_SIGNING_KEY", what, "/etc/sluice/internal.pem")
         return self
+
+    @model_validator(mode="after")
+    def _allowances_hold(self) -> "GatewaySettings":
+        for scope in ("subject", "tenant"):
+            try:
+                self._quota(scope)
+            except ValueError as error:
+                raise ValueError(f"{PREFIX}{scope.upper()}_REQUEST_BURST: {error}") from error
+        return self
+
+    def subject_quota(self) -> Quota:
+        return self._quota("subject")
+
+    def tenant_quota(self) -> Quota:
+        return self._quota("tenant")
+
+    def _quota(self, scope: str) -> Quota:
+        limit = getattr(self, f"{scope}_requests_per_minute")
+        return Quota.of(scope, limit, getattr(self, f"{scope}_request_burst"))
 
     def trusted_issuer(self) -> identity.Issuer:
         """Whose tokens this process believes."""

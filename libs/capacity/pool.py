@@ -17,10 +17,30 @@ For a limit of L a minute with a burst of b, and one of either = u units:
 so that what is admitted in any window is at most size + rate W = L. Batch has buckets of
 (1 - interactive_reserve) times both; size and rate are rounded down, never up. The scripts' numbers
 are doubles, exact up to 2^53: a burst may reach 1,500,000 requests and 150,000,000 tokens.
+
+A promise charges at once what may only begin later: the level falls below zero, and a start `wait`
+from now is when it is back at zero, just as if the charge were made then. Who comes later finds the
+lower level, so that starts are in order of arrival.
+
+A cooldown ends at C, and a ramp of D microseconds follows it. All levels above zero fall to zero
+when it is set; then, with x = t - C,
+
+    gain(C, t)    = 0                                        for x <= 0
+                  = floor(rate x^2 / 2D (1 - 2^-50))         for 0 < x <= D
+                  = gain(C, C + D) + rate (x - D)            for x > D
+    gain(s, t)    = gain(C, t) - gain(C, s), at most rate (t - s)
+
+The factor is more than the doubles' rounding, so that it only makes a gain less; and gains are
+differences of one function, so that many small steps lose nothing. Until C + D, what is returned
+pays debts and lifts no level above zero: what begins in [C, t] is at most gain(C, t).
+
+For the time without Redis, a share s of every limit is set aside. The shared buckets hold
+(1 - s) L, and each of n processes has a bucket of its own of s L / n, which is empty at the moment
+of loss. Of P places, floor(s P) are set aside, and each process has floor(s P / n).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -43,6 +63,7 @@ class InvalidLimit(ValueError):
     def __init__(self, setting: str, complaint: str) -> None:
         super().__init__(f"{setting}: {complaint}")
         self.setting = setting
+        self.complaint = complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +102,46 @@ class Limits:
         # A single place must not shut batch out for good.
         batch_places = max(1, math.floor(self.in_flight * batch)) if batch else 0
         return (self.in_flight, batch_places, *buckets)
+
+    def shared(self, local_share: float) -> "Limits":
+        """What is left for the shared buckets. Raises InvalidLimit where that cannot hold."""
+        if not 0 <= local_share < 1:
+            raise InvalidLimit("local_share", f"must be at least 0 and below 1, not {local_share}")
+        rest, aside = 1 - _exact(local_share), math.floor(self.in_flight * _exact(local_share))
+        try:
+            return replace(
+                self,
+                requests_per_minute=float(_exact(self.requests_per_minute) * rest),
+                tokens_per_minute=float(_exact(self.tokens_per_minute) * rest),
+                in_flight=self.in_flight - aside,
+            )
+        except InvalidLimit as error:
+            raise InvalidLimit(
+                error.setting, f"{error.complaint}, beside a local share of {local_share:g}"
+            ) from error
+
+    def local(self, local_share: float, max_processes: int) -> "Limits | None":
+        """What one process may use alone, or None if that is less than one attempt.
+
+        Raises InvalidLimit.
+        """
+        if not isinstance(max_processes, int) or max_processes < 1:
+            raise InvalidLimit(
+                "max_processes", f"must be a whole number above 0, not {max_processes}"
+            )
+        part = _exact(local_share) / max_processes
+        tokens = _exact(self.tokens_per_minute) * part
+        try:
+            return Limits(
+                requests_per_minute=float(_exact(self.requests_per_minute) * part),
+                tokens_per_minute=float(tokens),
+                in_flight=math.floor(self.in_flight * part),
+                # Half of a share may come at once, the other half is what refills it.
+                max_reservation=min(self.max_reservation, math.floor(tokens / 2)),
+                interactive_reserve=0,
+            )
+        except InvalidLimit:
+            return None
 
     def _batch_share(self) -> Fraction:
         return 1 - _exact(self.interactive_reserve)

@@ -1,19 +1,27 @@
 -- Ends one reservation: its place is free, its estimate becomes what was used.
 --
--- ARGV   2 reservation id, 3 whether the attempt began: '1' or '0' (its request is given back),
---        4 units of tokens used, or -1 if not known: then the estimate stays charged
--- Reply  {1}, or {0} if no such reservation runs, and then nothing changed
-if not record or tonumber(redis.call('ZSCORE', KEYS[2], id) or 0) <= now then return {0} end
+-- ARGV   2 reservation, 3 units of tokens used, or -1 if not known: then the estimate stays
+--        charged; or -2 if the attempt never began: then its request is given back too
+-- Reply  1, or 0 if no such reservation runs or waits, and then nothing changed
+local this, used = ARGV[2], tonumber(ARGV[3])
+if not level then return 0 end
+local expiry = score(2, this)
+if not expiry and waiting > 0 and used == -2 and redis.call('ZREM', KEYS[3], this) == 1 then
+  waiting = waiting - 1
+  give_back_all(this)
+  write()
+  return 1
+end
+if not expiry or expiry <= now then return 0 end
 
-local batch, estimate = string.match(record, '(%d) (%d+)')
-local used = tonumber(ARGV[4])
-local requests, tokens = ARGV[3] == '1' and 0 or request, used < 0 and 0 or estimate - used
-local back = {requests, tokens, requests, tokens}
-for bucket = 1, batch == '1' and 4 or 2 do
-  level[bucket] = math.min(size[bucket], level[bucket] + back[bucket])
+local batch, estimate = struct.unpack(RESERVATION, this)
+if used == -2 then
+  give_back_all(this)
+elseif used >= 0 then
+  give_back(2, estimate - used)
+  if batch == 1 then give_back(4, estimate - used) end
 end
 places, batch_places = places - 1, batch_places - batch
+redis.call('ZREM', KEYS[2], this)
 write()
-redis.call('HDEL', KEYS[1], id_record)
-redis.call('ZREM', KEYS[2], id)
-return {1}
+return 1

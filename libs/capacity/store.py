@@ -8,30 +8,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Self
+from typing import Any, Self
 
-import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError
 
-from capacity.pool import MICROSECONDS, REQUEST, TOKEN, Limits, Workload
+from capacity.pool import MICROSECONDS, REQUEST, Limits
 from capacity.refusals import CapacityRefused, CapacityTooLarge, CapacityUnavailable
 from capacity.reservation import Reservation
-
-log = structlog.get_logger()
+from capacity.snapshot import State
+from capacity.watchdog import Watchdog
 
 # A name with braces would change the hash tag, and so the Redis Cluster slot.
 POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 CONNECTIONS = 64
-GRANTED, TOO_LARGE = 0, 4
+# The command, the script's name, the number of keys, three keys and the limits.
+FIXED_ARGUMENTS = 7
+TOO_LARGE, WAITING = 4, 6
 REFUSALS = {
     1: ("CAPACITY_REQUESTS", "the provider's request allowance is used up for now"),
     2: ("CAPACITY_TOKENS", "the provider's token allowance is used up for now"),
     3: ("CAPACITY_IN_FLIGHT", "as many calls are in flight as the provider allows"),
+    5: ("CAPACITY_COOLDOWN", "the provider asked everybody to wait"),
+    7: ("CAPACITY_LAPSED", "the pool lost its state while this call waited for its turn"),
 }
-UNKNOWN = -1
 # Shares of the lease. It outlives two renewals that failed; a pool that lost its state opens only
 # after every running attempt had its renewal, so renewals come a little sooner.
 OPENING = 0.3
@@ -40,17 +42,21 @@ RENEWAL = 0.27
 
 @dataclass(frozen=True, slots=True)
 class Script:
+    """`name` is what Redis calls it, as an argument of the protocol."""
+
     text: str
-    digest: str
+    name: bytes
 
     @classmethod
     @cache
     def load(cls, name: str) -> Self:
-        """The script behind the part that all share; `name` without its ending."""
+        """The script with the parts that all share; `name` without its ending."""
         folder = files("capacity")
-        text = "".join((folder / f"{part}.lua").read_text("utf-8") for part in ("pool", name))
+        parts = [folder / f"{part}.lua" for part in ("pool", f"{name}_plain", "rules", name)]
+        text = "".join(part.read_text("utf-8") for part in parts if part.is_file())
         # SHA-1 is how Redis names scripts.
-        return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+        digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        return cls(text, _bulk(digest.encode()))
 
 
 def connect(url: str, decision_timeout: float) -> Redis:
@@ -71,90 +77,144 @@ def connect(url: str, decision_timeout: float) -> Redis:
 
 
 class PoolStore:
-    """Every method raises CapacityUnavailable when Redis does not answer in time."""
+    """Every method raises CapacityUnavailable when Redis does not answer in time.
 
-    def __init__(
-        self, redis: Redis, pool: str, limits: Limits, *, decision_timeout: float, lease: float
+    `decision_timeout`, `lease` and `ramp` are seconds.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a setting of its own
+        self,
+        redis: Redis,
+        pool: str,
+        limits: Limits,
+        *,
+        decision_timeout: float,
+        lease: float,
+        ramp: float,
     ) -> None:
         if not POOL_NAME.fullmatch(pool):
             raise ValueError(f"pool: a name of letters, digits and . _ : / -, not {pool!r}")
-        if not (decision_timeout > 0 and lease > 0):
-            raise ValueError("decision_timeout, lease: must be above 0 seconds")
+        if not (decision_timeout > 0 and lease > 0 and ramp > 0):
+            raise ValueError("decision_timeout, lease, ramp_seconds: must be above 0 seconds")
         self._redis = redis
-        self._pool = pool
-        self._timeout = decision_timeout
-        self.answers = True
-        self._keys = tuple(f"sluice:{{{pool}}}:{part}" for part in ("state", "leases"))
+        self._connections = redis.connection_pool
+        self._watchdog = Watchdog(decision_timeout)
         self.renewal = lease * RENEWAL
-        times = (round(seconds * MICROSECONDS) for seconds in (lease, lease * OPENING))
-        self._limits = struct.pack("<13d", *times, REQUEST, *limits.numbers())
+        keys = (f"sluice:{{{pool}}}:{part}".encode() for part in ("pool", "running", "waiting"))
+        times = [round(seconds * MICROSECONDS) for seconds in (lease, lease * OPENING, ramp)]
+        # Microseconds for which a pool without state stays closed.
+        self.opening = times[1]
+        packed = struct.pack("<14d", *times, REQUEST, *limits.numbers())
+        self._common = b"".join(_bulk(argument) for argument in (b"3", *keys, packed))
 
-    async def reserve(self, reservation: Reservation) -> None:
-        """Raises CapacityRefused or CapacityTooLarge; running it again changes nothing."""
-        code, wait = await self._run("reserve", *_identity(reservation))
-        if code == TOO_LARGE:
-            raise CapacityTooLarge(
-                f"{reservation.tokens} tokens are more than {reservation.workload} can ever get",
-                field="tokens",
-            )
-        if code != GRANTED:
-            reason, message = REFUSALS[code]
-            retry_after = wait / MICROSECONDS if wait >= 0 else None
-            raise CapacityRefused(message, reason=reason, retry_after=retry_after)
+    async def reserve(self, reservation: Reservation, max_wait: float = 0.0) -> float:
+        """Seconds until it may begin: 0 at once, else `begin` is called then.
 
-    async def settle(self, reservation: Reservation) -> None:
-        """Running it again, late, or for an unknown reservation changes nothing."""
-        used = reservation.used
-        tokens = UNKNOWN if used is None else used * TOKEN
-        if reservation.begun:
-            await self._run("settle", reservation.id, 1, tokens)
-        else:
-            await self._run("settle", reservation.id, 0, 0)
+        Raises CapacityRefused or CapacityTooLarge; running it again changes nothing.
+        """
+        longest = (int(max_wait * MICROSECONDS),) if max_wait > 0 else ()
+        return _wait(await self._run("reserve", reservation.member, *longest), reservation)
 
-    async def vacate(self, reservation: Reservation) -> None:
-        """Give back the place alone; what was charged stays charged."""
-        await self._run("settle", reservation.id, 1, UNKNOWN)
+    async def begin(self, reservation: Reservation) -> float:
+        """As `reserve`. A refusal gave back what was charged."""
+        return _wait(await self._run("begin", reservation.member), reservation)
+
+    async def settle(self, member: bytes, used: int) -> None:
+        """`used` as Reservation.settlement().
+
+        Running it again, late, or for an unknown reservation changes nothing.
+        """
+        await self._run("settle", member, used)
 
     async def renew(self, reservations: Iterable[Reservation]) -> int:
-        """How many had lost their state and are registered again."""
-        identities = [part for held in reservations for part in _identity(held)]
-        (added,) = await self._run("renew", *identities)
-        return added
+        """How many had lost their state and are registered again.
 
-    async def check(self) -> None:
-        """Give the pool its state if it has none, and change nothing else."""
-        await self._run("renew", "")
+        Gives the pool its state if it has none; with no reservations, changes nothing else.
+        """
+        added = await self._run("renew", *(one.member for one in reservations))
+        return int(added)
+
+    async def cool_down(self, seconds: float) -> float:
+        """Seconds until the end that holds, which is the later of the known ones."""
+        left = await self._run("cool_down", round(seconds * MICROSECONDS))
+        return int(left) / MICROSECONDS
+
+    async def state(self) -> State | None:
+        """None while the pool has none."""
+        reply = await self._run("snapshot")
+        if not reply:
+            return None
+        places, batch_places, waiting, opens_in, cooldown, ramp_left, ramp, *levels = reply
+        return State(
+            places, batch_places, waiting, opens_in, cooldown, ramp_left, ramp, tuple(levels)
+        )
 
     async def close(self) -> None:
+        self._watchdog.close()
         await self._redis.aclose()
 
-    async def _run(self, name: str, *arguments: str | int) -> list[int]:
+    async def _run(self, name: str, *arguments: bytes | int) -> Any:  # noqa: ANN401 - see scripts
+        task = self._watchdog.begin()
         try:
-            async with asyncio.timeout(self._timeout):
-                reply = await self._evaluate(Script.load(name), arguments)
+            return await self._evaluate(Script.load(name), arguments)
+        except asyncio.CancelledError:
+            if not self._watchdog.end(task):
+                raise
+            raise _unavailable() from TimeoutError("no decision within the time limit")
         except (RedisError, OSError, TimeoutError) as error:
-            self._tell(answers=False, error=repr(error))
-            raise CapacityUnavailable("the shared capacity cannot be asked") from error
-        self._tell(answers=True)
-        return reply
+            raise _unavailable() from error
+        finally:
+            self._watchdog.end(task)
 
-    async def _evaluate(self, script: Script, arguments: tuple[str | int, ...]) -> list[int]:
-        call = (*self._keys, self._limits, *arguments)
-        reply: list[int]
+    async def _evaluate(self, script: Script, arguments: tuple[bytes | int, ...]) -> Any:  # noqa: ANN401 - see scripts
+        """One command on a connection of the client's pool.
+
+        Its own way to send one spends more time than all of ours, on retries that are off here.
+        """
+        rest = b"".join(_bulk(one if isinstance(one, bytes) else b"%d" % one) for one in arguments)
+        count = FIXED_ARGUMENTS + len(arguments)
+        connection = await self._connections.get_connection()  # type: ignore[no-untyped-call] # redis-py
         try:
-            reply = await self._redis.evalsha(script.digest, len(self._keys), *call)
-        except NoScriptError:
-            reply = await self._redis.eval(script.text, len(self._keys), *call)
-        return reply
+            await connection.send_packed_command(
+                b"*%d\r\n$7\r\nEVALSHA\r\n%b%b%b" % (count, script.name, self._common, rest)
+            )
+            try:
+                return await connection.read_response()
+            except NoScriptError:
+                text = _bulk(script.text.encode())
+                await connection.send_packed_command(
+                    b"*%d\r\n$4\r\nEVAL\r\n%b%b%b" % (count, text, self._common, rest)
+                )
+                return await connection.read_response()
+        except ReadOnlyError:
+            # A primary that was demoted: another server may stand behind the same address now.
+            await self._connections.disconnect()
+            raise
+        finally:
+            await self._connections.release(connection)
 
-    def _tell(self, *, answers: bool, **facts: str) -> None:
-        """One line when it stops answering and one when it is back, however many decisions."""
-        if answers != self.answers:
-            self.answers = answers
-            event = "capacity_restored" if answers else "capacity_unavailable"
-            log.warning(event, pool=self._pool, **facts)
+
+def _bulk(argument: bytes) -> bytes:
+    """An argument as the protocol writes it."""
+    return b"$%d\r\n%b\r\n" % (len(argument), argument)
 
 
-def _identity(reservation: Reservation) -> tuple[str, int, int]:
-    batch = int(reservation.workload is Workload.BATCH)
-    return reservation.id, batch, reservation.tokens * TOKEN
+def _unavailable() -> CapacityUnavailable:
+    return CapacityUnavailable("the shared capacity cannot be asked")
+
+
+def _wait(reply: int | list[int], reservation: Reservation) -> float:
+    if isinstance(reply, int):
+        return 0.0
+    code, wait = reply
+    if code == WAITING:
+        # One that may begin right now is still to begin.
+        return max(wait, 1) / MICROSECONDS
+    if code == TOO_LARGE:
+        raise CapacityTooLarge(
+            f"{reservation.tokens} tokens are more than {reservation.workload} can ever get",
+            field="tokens",
+        )
+    reason, message = REFUSALS[code]
+    retry_after = wait / MICROSECONDS if wait >= 0 else None
+    raise CapacityRefused(message, reason=reason, retry_after=retry_after)

@@ -1,7 +1,7 @@
 """One physical call: reserved in the shared bucket, bounded in time, its failures made ours."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
@@ -11,10 +11,16 @@ from capacity import Reservation, SharedBucket, Workload
 from chassis import deadlines
 from chassis.deadlines import Deadline
 from chassis.errors import DeadlineExceeded, SluiceError
-from providers import failures
+from providers import failures, quota
 
 # Batch work that was started without a deadline still does not wait for ever.
 BATCH_WAIT = 600.0
+# Seconds that the pool cools down where a throttle does not say how long, or says not at all.
+UNSAID = 2.0
+# Most that inputs nobody counted are taken for: a common size, never the whole limit.
+UNCOUNTED_TOKENS = 4_000
+# A report above it is no count of one call's tokens.
+LARGEST_USAGE = 10_000_000
 
 
 def connect(base_url: str, api_key: str, attempt_timeout: float) -> AsyncOpenAI:
@@ -25,6 +31,17 @@ def connect(base_url: str, api_key: str, attempt_timeout: float) -> AsyncOpenAI:
     )
     client.organization = client.project = None
     return client
+
+
+def estimate(counts: Sequence[int], texts: Sequence[str]) -> int:
+    """Tokens of `texts`, at least 1; those with a count below 1 were not counted.
+
+    A token is at least a byte of the text, so the bytes of those, within a bound, stand in.
+    """
+    counted = sum(count for count in counts if count > 0)
+    uncounted = (text for count, text in zip(counts, texts, strict=True) if count < 1)
+    size = sum(len(text.encode(errors="replace")) for text in uncounted)
+    return max(1, counted + min(size, UNCOUNTED_TOKENS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +57,38 @@ class Attempts:
         """Holds a reservation of `tokens` for the body, which makes one call.
 
         Interactive work is refused at once where the pool is short, batch work waits within the
-        request's deadline. Raises what `capacity` refuses with, DeadlineExceeded, and for the
-        call's own failures one of `failures`.
+        request's deadline. How the call ends is told to the pool before this returns: after a
+        throttle no process starts another. Raises what `capacity` refuses with, DeadlineExceeded,
+        and for the call's own failures one of `failures`.
         """
-        async with self._reserved(tokens, workload) as reservation:
+        async with self._reserved(tokens, workload) as reservation, self._told():
             try:
                 async with self._bounded(reservation):
                     yield reservation
             except failures.RAISED as error:
                 if failures.never_connected(error):
                     reservation.not_begun()
+                self.heard(failures.headers(error))
                 raise failures.classify(error, self.pool) from error
+
+    def heard(self, headers: Mapping[str, str]) -> None:
+        """The head of the provider's reply, as soon as it is there."""
+        quota.observe(headers, self.pool)
+
+    @asynccontextmanager
+    async def _told(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except failures.Throttled as throttled:
+            await self.bucket.cool_down(throttled.retry_after or UNSAID)
+            raise
+        except failures.SILENT:
+            self.bucket.unavailable()
+            raise
+        except failures.ANSWERED:
+            self.bucket.available()
+            raise
+        self.bucket.available()
 
     def _reserved(
         self, tokens: int, workload: Workload

@@ -11,10 +11,11 @@ import structlog
 from openai import AsyncOpenAI, omit
 from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 from openai.types.shared_params import ResponseFormatJSONSchema
-from pydantic import BaseModel, NonNegativeInt, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from capacity import Reservation, SharedBucket, Workload
-from providers.attempt import Attempts, connect
+from providers import quota
+from providers.attempt import LARGEST_USAGE, Attempts, connect, estimate
 from providers.failures import Incomplete, InvalidReply, ProviderUnavailable, Refused
 from providers.reach import reach
 
@@ -83,13 +84,19 @@ class ChatClient:
     ) -> Completion:
         """The whole answer, by one call and one reservation of input and output limit.
 
-        `input_tokens` counts the messages. `schema` is a JSON schema that the endpoint holds the
+        `input_tokens` counts the messages; 0 where nobody counted: then a bounded default stands
+        in. `schema` is a JSON schema that the endpoint holds the
         answer to. Raises what `Attempts.one` raises, Refused, Incomplete for a stream that was
         cut, and InvalidReply.
         """
-        tokens = input_tokens + self._options.output_tokens
+        text = "".join(message.content for message in messages)
+        tokens = estimate([input_tokens], [text]) + self._options.output_tokens
         async with self._attempts.one(tokens, workload) as reservation:
-            return await self._streamed(messages, schema, _Reading(reservation, self._model))
+            reading = _Reading(reservation, self._model)
+            completion = await self._streamed(messages, schema, reading)
+        if completion.input_tokens and input_tokens > 0:
+            quota.compare(completion.input_tokens, input_tokens, self._attempts.pool)
+        return completion
 
     async def reachable(self) -> None:
         """Spends nothing. Raises ProviderUnavailable when the endpoint takes no connection."""
@@ -106,7 +113,7 @@ class ChatClient:
     ) -> Completion:
         options = self._options
         limit = {options.limit_parameter: options.output_tokens}
-        stream = await self._client.chat.completions.create(
+        reply = await self._client.chat.completions.with_raw_response.create(
             model=self._model,
             messages=[_parameter(message) for message in messages],
             stream=True,
@@ -117,7 +124,8 @@ class ChatClient:
             reasoning_effort=options.reasoning_effort or omit,
             response_format=omit if schema is None else _format(schema),
         )
-        async with stream:
+        self._attempts.heard(reply.headers)
+        async with reply.parse() as stream:
             async for chunk in stream:
                 reading.take(chunk)
         return reading.completion()
@@ -140,8 +148,16 @@ class _Chunk(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: NonNegativeInt
-    completion_tokens: NonNegativeInt
+    """Every call reads something: a report of nothing is none."""
+
+    prompt_tokens: int = Field(ge=1, le=LARGEST_USAGE)
+    completion_tokens: int = Field(ge=0, le=LARGEST_USAGE)
+    total_tokens: int | None = Field(None, ge=0, le=LARGEST_USAGE)
+
+    @property
+    def charged(self) -> int:
+        """Some count what a model thinks in the total alone."""
+        return max(self.prompt_tokens + self.completion_tokens, self.total_tokens or 0)
 
 
 @dataclass(slots=True)
@@ -159,13 +175,14 @@ class _Reading:
     def take(self, received: ChatCompletionChunk) -> None:
         chunk = _checked(received)
         self.model = chunk.model or self.model
-        self._take_usage(chunk.usage)
         # An error event without an `error` key reaches us as a chunk without choices; a list that
         # is empty carries usage or filter results.
         if chunk.choices is None and chunk.usage is None:
             raise ProviderUnavailable("the model provider failed while it answered")
         for choice in chunk.choices or ():
             self._take_choice(choice)
+        if self.finish_reason:
+            self._take_usage(chunk.usage)
 
     def completion(self) -> Completion:
         if self.refused:
@@ -196,13 +213,13 @@ class _Reading:
             raise InvalidReply("the model's answer does not end")
 
     def _take_usage(self, received: object) -> None:
-        """The last report counts: some providers send a running one."""
+        """The last report counts. Those before the end are running ones, not what was used."""
         try:
             usage = _Usage.model_validate(received, from_attributes=True)
         except ValidationError:
             return
         self.usage = usage
-        self.reservation.report(usage.prompt_tokens + usage.completion_tokens)
+        self.reservation.report(usage.charged)
 
 
 def _checked(received: ChatCompletionChunk) -> _Chunk:

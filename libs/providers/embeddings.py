@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from capacity import SharedBucket, Workload
 from chassis.errors import ContractMismatch
-from providers.attempt import Attempts, connect
+from providers import quota
+from providers.attempt import LARGEST_USAGE, Attempts, connect, estimate
 from providers.failures import InvalidReply
 from providers.reach import reach
 
@@ -60,21 +61,25 @@ class EmbeddingClient:
     ) -> list[list[float]]:
         """The inputs' vectors, in the order of the inputs, by one call and one reservation.
 
-        `tokens` counts each input. Every vector has the model's dimension and is finite and not
-        zero. Raises what `Attempts.one` raises, InvalidReply for a reply that is short, doubled
-        or unreadable, and ContractMismatch (EMBEDDING_DIMENSIONS) for another model's vectors.
+        `tokens` counts each input, 0 where nobody counted. Every vector has the model's dimension
+        and is finite and not zero. Raises what `Attempts.one` raises, InvalidReply for a reply
+        that is short, doubled or unreadable, and ContractMismatch (EMBEDDING_DIMENSIONS) for
+        another model's vectors.
         """
         if not inputs:
             return []
-        async with self._attempts.one(sum(tokens), workload) as reservation:
+        async with self._attempts.one(estimate(tokens, inputs), workload) as reservation:
             raw = await self._client.embeddings.with_raw_response.create(
                 input=list(inputs), model=self._model, encoding_format="float"
             )
+            self._attempts.heard(raw.headers)
             # The client's own parser checks no types, so the bytes are read here.
             reply = _parse(raw.content)
             used = _tokens(reply.usage)
             if used is not None:
                 reservation.report(used)
+        if used is not None and min(tokens) > 0:
+            quota.compare(used, sum(tokens), self._attempts.pool)
         return self._ordered(reply.data, len(inputs))
 
     async def reachable(self) -> None:
@@ -113,7 +118,8 @@ def _parse(body: bytes) -> _Reply:
 
 
 def _tokens(usage: _Usage | None) -> int | None:
+    """What was used; None where it is not said. Every call reads something: 0 is not said."""
     if usage is None:
         return None
-    used = usage.prompt_tokens if usage.total_tokens is None else usage.total_tokens
-    return used if used is not None and used >= 0 else None
+    used = max(usage.prompt_tokens or 0, usage.total_tokens or 0)
+    return used if 0 < used <= LARGEST_USAGE else None

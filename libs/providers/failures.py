@@ -16,6 +16,7 @@ Messages are ours. What the provider wrote goes to the log alone.
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import httpx2
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 RAISED = (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError)
 CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 REFUSAL_CODES = frozenset({"content_filter", "content_policy_violation"})
+THROTTLE_CODES = frozenset({"rate_limit_exceeded", "rate_limit_error"})
 NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout)
 CREDENTIALS = frozenset({401, 403})
 NOT_FOUND = 404
@@ -72,6 +74,12 @@ class ContextTooLong(ContractMismatch):
     default_reason = "CONTEXT_LENGTH"
 
 
+# What speaks against the provider being there at all, and what it can only have said itself. A
+# throttle says neither.
+SILENT = (ProviderUnavailable, AttemptTimeout, Incomplete)
+ANSWERED = (InvalidReply, Refused, Misconfigured, ContextTooLong)
+
+
 def classify(error: Exception, pool: str) -> SluiceError:
     """The error of ours that stands for one of RAISED; its text is logged under the pool."""
     failure = _failure(error)
@@ -84,6 +92,11 @@ def classify(error: Exception, pool: str) -> SluiceError:
         provider_text=str(error)[:LOGGED_CHARACTERS],
     )
     return failure
+
+
+def headers(error: Exception) -> Mapping[str, str]:
+    """The head of the provider's reply; empty where there is none."""
+    return error.response.headers if isinstance(error, openai.APIStatusError) else {}
 
 
 def never_connected(error: Exception) -> bool:
@@ -106,7 +119,7 @@ def _failure(error: Exception) -> SluiceError:
 def _by_status(error: openai.APIStatusError) -> SluiceError:
     status = error.status_code
     if status == THROTTLED:
-        wait = retry_after.parse(error.response.headers, datetime.now(UTC))
+        wait = retry_after.parse(headers(error), datetime.now(UTC))
         return Throttled("the model provider asks to wait", retry_after=wait)
     if status >= SERVER_ERROR or status in TRANSIENT:
         return ProviderUnavailable("the model provider does not answer")
@@ -127,4 +140,7 @@ def _by_code(error: openai.APIError, otherwise: SluiceError | None = None) -> Sl
         return ContextTooLong("the model provider counts more tokens than fit")
     if codes & REFUSAL_CODES:
         return Refused("the model provider's filter withheld the answer")
+    if codes & THROTTLE_CODES:
+        # In the middle of a stream: the head of the reply was written before and does not tell.
+        return Throttled("the model provider asks to wait")
     return otherwise or ProviderUnavailable("the model provider failed while it answered")

@@ -1,4 +1,7 @@
-"""Settings of the two pools, for the processes that call a provider to inherit from."""
+"""Settings of the two pools, for processes to inherit from.
+
+Who calls a provider needs all of them; who only looks at a pool needs its limits.
+"""
 
 from collections.abc import Callable
 from typing import Literal
@@ -6,7 +9,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from capacity import InvalidLimit, Limits
+from capacity import InvalidLimit, Limits, SharedBucket
 from chassis.settings import PREFIX
 
 HTTP = r"^https?://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/\S*)?$"
@@ -29,30 +32,42 @@ class CapacitySettings(BaseSettings):
         description="share of each allowance that batch work cannot take",
         examples=["0.2"],
     )
+    local_share: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="share of each allowance set aside for the time without Redis; 0 refuses then",
+        examples=["0.05"],
+    )
+    max_processes: int = Field(
+        8,
+        gt=0,
+        description="most processes that draw on one allowance; they divide the local share",
+        examples=["8"],
+    )
+    cooldown_ramp_seconds: float = Field(
+        10,
+        gt=0,
+        le=600,
+        description="how long an allowance takes to flow in full again after a throttle",
+        examples=["10"],
+    )
+
+    def bucket(self, pool: str, limits: Limits) -> SharedBucket:
+        """This process's share in the pool of that name."""
+        return SharedBucket.connect(
+            self.redis_url,
+            pool,
+            limits,
+            local_share=self.local_share,
+            max_processes=self.max_processes,
+            ramp_seconds=self.cooldown_ramp_seconds,
+        )
 
 
-class EmbeddingSettings(CapacitySettings):
-    """The embedding model and what its provider allows."""
+class EmbeddingLimits(CapacitySettings):
+    """What the provider of the embedding model allows."""
 
-    embedding_base_url: str = Field(
-        "http://127.0.0.1:8090/v1",
-        pattern=HTTP,
-        description="OpenAI-compatible endpoint for embeddings",
-        examples=["http://127.0.0.1:8090/v1"],
-    )
-    embedding_api_key: SecretStr = Field(
-        SecretStr(""),
-        description="key of the embeddings endpoint; local ones need none",
-        examples=["sk-..."],
-    )
-    embedding_model: str = Field(
-        "",
-        description="model name for the endpoint where it is not the embedding profile's",
-        examples=["my-embedding-deployment"],
-    )
-    embedding_attempt_seconds: float = Field(
-        30, gt=0, le=600, description="longest that one embedding call may take", examples=["30"]
-    )
     embedding_requests_per_minute: float = Field(
         6_000, gt=0, description="embedding calls allowed in a minute", examples=["3000"]
     )
@@ -77,12 +92,74 @@ class EmbeddingSettings(CapacitySettings):
         )
 
     @model_validator(mode="after")
-    def _embedding_limits_hold(self) -> "EmbeddingSettings":
-        _check(self.embedding_limits, "EMBEDDING")
+    def _embedding_limits_hold(self) -> "EmbeddingLimits":
+        _check(self.embedding_limits, self.local_share, "EMBEDDING")
         return self
 
 
-class AnswerSettings(CapacitySettings):
+class EmbeddingSettings(EmbeddingLimits):
+    """The embedding model and what its provider allows."""
+
+    embedding_base_url: str = Field(
+        "http://127.0.0.1:8090/v1",
+        pattern=HTTP,
+        description="OpenAI-compatible endpoint for embeddings",
+        examples=["http://127.0.0.1:8090/v1"],
+    )
+    embedding_api_key: SecretStr = Field(
+        SecretStr(""),
+        description="key of the embeddings endpoint; local ones need none",
+        examples=["sk-..."],
+    )
+    embedding_model: str = Field(
+        "",
+        description="model name for the endpoint where it is not the embedding profile's",
+        examples=["my-embedding-deployment"],
+    )
+    embedding_attempt_seconds: float = Field(
+        30, gt=0, le=600, description="longest that one embedding call may take", examples=["30"]
+    )
+
+
+class AnswerLimits(CapacitySettings):
+    """What the provider of the model that answers allows."""
+
+    answer_requests_per_minute: float = Field(
+        500, gt=0, description="calls to the model allowed in a minute", examples=["500"]
+    )
+    answer_tokens_per_minute: float = Field(
+        200_000,
+        gt=0,
+        description="tokens, read and written, allowed in a minute",
+        examples=["200000"],
+    )
+    answer_in_flight: int = Field(
+        16, gt=0, description="calls to the model allowed at once", examples=["16"]
+    )
+    answer_max_reservation: int = Field(
+        20_000,
+        gt=0,
+        description="most tokens that one call to the model asks for, read and written",
+        examples=["20000"],
+    )
+
+    def answer_limits(self) -> Limits:
+        """Raises InvalidLimit; never for settings that were loaded."""
+        return Limits(
+            requests_per_minute=self.answer_requests_per_minute,
+            tokens_per_minute=self.answer_tokens_per_minute,
+            in_flight=self.answer_in_flight,
+            max_reservation=self.answer_max_reservation,
+            interactive_reserve=self.interactive_reserve,
+        )
+
+    @model_validator(mode="after")
+    def _answer_limits_hold(self) -> "AnswerLimits":
+        _check(self.answer_limits, self.local_share, "ANSWER")
+        return self
+
+
+class AnswerSettings(AnswerLimits):
     """How answers are made, and what the provider of the model allows."""
 
     answer_mode: Literal["extractive", "generated"] = Field(
@@ -130,44 +207,11 @@ class AnswerSettings(CapacitySettings):
         description="longest that one call to the model may take",
         examples=["120"],
     )
-    answer_requests_per_minute: float = Field(
-        500, gt=0, description="calls to the model allowed in a minute", examples=["500"]
-    )
-    answer_tokens_per_minute: float = Field(
-        200_000,
-        gt=0,
-        description="tokens, read and written, allowed in a minute",
-        examples=["200000"],
-    )
-    answer_in_flight: int = Field(
-        16, gt=0, description="calls to the model allowed at once", examples=["16"]
-    )
-    answer_max_reservation: int = Field(
-        20_000,
-        gt=0,
-        description="most tokens that one call to the model asks for, read and written",
-        examples=["20000"],
-    )
 
     @field_validator("answer_temperature", "answer_reasoning_effort", mode="before")
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
-
-    def answer_limits(self) -> Limits:
-        """Raises InvalidLimit; never for settings that were loaded."""
-        return Limits(
-            requests_per_minute=self.answer_requests_per_minute,
-            tokens_per_minute=self.answer_tokens_per_minute,
-            in_flight=self.answer_in_flight,
-            max_reservation=self.answer_max_reservation,
-            interactive_reserve=self.interactive_reserve,
-        )
-
-    @model_validator(mode="after")
-    def _answer_limits_hold(self) -> "AnswerSettings":
-        _check(self.answer_limits, "ANSWER")
-        return self
 
     @model_validator(mode="after")
     def _generated_needs_a_model(self) -> "AnswerSettings":
@@ -183,11 +227,11 @@ class AnswerSettings(CapacitySettings):
         return self
 
 
-def _check(limits: Callable[[], Limits], pool: str) -> None:
+def _check(limits: Callable[[], Limits], local_share: float, pool: str) -> None:
+    """What is left beside the local share must hold too."""
     try:
-        limits()
+        limits().shared(local_share)
     except InvalidLimit as error:
-        shared = error.setting == "interactive_reserve"
+        shared = error.setting in {"interactive_reserve", "local_share"}
         variable = f"{PREFIX}{'' if shared else f'{pool}_'}{error.setting.upper()}"
-        complaint = str(error).removeprefix(f"{error.setting}: ")
-        raise ValueError(f"{variable}: {complaint}") from error
+        raise ValueError(f"{variable}: {error.complaint}") from error

@@ -1,6 +1,7 @@
 """The contract's messages as the domain's nouns, and back. What can never work is refused here."""
 
 import math
+import re
 
 from chassis.errors import InvalidInput
 from services.assemble.admit import Decision
@@ -16,6 +17,8 @@ QUESTION_CHARACTERS = 4_000
 CANDIDATES = 5_000
 # The tokenizer gives up on a run of a million blanks; real texts are far below this.
 TEXT_CHARACTERS = 100_000
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _SELECTIONS = {
     pb.SELECTION_POLICY_UNSPECIFIED: Selection.UNIQUE,
@@ -44,6 +47,8 @@ def question(request: pb.AssembleRequest) -> str:
         raise InvalidInput(
             f"the question has more than {QUESTION_CHARACTERS} characters", field="question"
         )
+    if _CONTROL.search(request.question):
+        raise InvalidInput("the question holds a control character", field="question")
     return request.question
 
 

@@ -56,11 +56,10 @@ def extractive(settings: GenerateSettings) -> Mode:
 
 def generated(settings: GenerateSettings) -> Mode:
     # The provider's client takes more than a second to import, for nothing where there is no model.
-    from capacity import SharedBucket  # noqa: PLC0415 - as above
     from providers.chat import ChatClient, ChatOptions  # noqa: PLC0415 - as above
     from services.generate.generation import Generation  # noqa: PLC0415 - as above
 
-    bucket = SharedBucket.connect(settings.redis_url, "answers", settings.answer_limits())
+    bucket = settings.bucket("answers", settings.answer_limits())
     chat = ChatClient(
         base_url=settings.answer_base_url,
         api_key=settings.answer_api_key.get_secret_value(),

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from capacity import SharedBucket
 from chassis.health import Dependency
 from chassis.identity import Caller, Verifier, verifying_key
 from chassis.serve import Service, run, serve
@@ -29,7 +28,7 @@ def main() -> None:
 async def process(settings: IngestSettings) -> None:
     profile = settings.profile()
     chunking = Chunking(profile, tokens.counter(profile), settings.budget, settings.chunk_overlap)
-    bucket = SharedBucket.connect(settings.redis_url, "embeddings", settings.embedding_limits())
+    bucket = settings.bucket("embeddings", settings.embedding_limits())
     embedder = EmbeddingClient(
         base_url=settings.embedding_base_url,
         api_key=settings.embedding_api_key.get_secret_value(),

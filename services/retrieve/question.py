@@ -1,5 +1,6 @@
 """What may be asked, and what of it is embedded."""
 
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from chassis.errors import InvalidInput
 from corpus.profile import EmbeddingProfile
 
 CHARACTERS = 4_000
+
+# Embedding endpoints refuse NUL or stop reading there; none of these is written in a question.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,12 @@ class Query:
 
 
 def normalised(question: str) -> str:
-    """NFC, runs of white space as one space. Raises InvalidInput for nothing or too much."""
+    """NFC, runs of white space as one space.
+
+    Raises InvalidInput for nothing, too much, or control characters.
+    """
+    if _CONTROL.search(question):
+        raise InvalidInput("the question holds a control character", field="question")
     text = " ".join(unicodedata.normalize("NFC", question).split())
     if not text:
         raise InvalidInput("the question is empty", field="question")

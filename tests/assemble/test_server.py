@@ -130,6 +130,7 @@ BLANK = pb.Budget(context_limit=400, output_reserve=300, framing_reserve=101)
 BAD: dict[str, tuple[pb.AssembleRequest, str]] = {
     "empty question": (pb.AssembleRequest(question=" \n"), "question"),
     "long question": (pb.AssembleRequest(question="x" * 4_001), "question"),
+    "control character": (pb.AssembleRequest(question="a\0b"), "question"),
     "locale": (pb.AssembleRequest(question="?", locale="fi"), "locale"),
     "selection": (pb.AssembleRequest(question="?", selection=9), "selection"),  # type: ignore[arg-type] # as a newer client would
     "injection": (pb.AssembleRequest(question="?", injection=9), "injection"),  # type: ignore[arg-type] # as a newer client would

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from tests.capacity.crew import Crew
 from tests.capacity.server import Server
 
 
@@ -29,3 +30,10 @@ def client(shared_server: Server) -> Iterator[Redis]:
     with Redis.from_url(shared_server.url) as client:
         client.flushall()
         yield client
+
+
+@pytest.fixture(scope="session")
+def crew() -> Iterator[Crew]:
+    made = Crew()
+    yield made
+    made.end()

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 import pytest
 from redis import Redis
@@ -12,31 +12,21 @@ from redis import Redis
 from capacity import (
     CapacityRefused,
     CapacityTooLarge,
-    CapacityUnavailable,
     Limits,
     Reservation,
     SharedBucket,
     Workload,
 )
 from capacity.pool import TOKEN
-from chassis.errors import Exhausted, InvalidInput, Unavailable
+from chassis.errors import Exhausted, InvalidInput
 from tests.capacity import pool
+from tests.capacity.buckets import bucket, refused, reserve_soon, until
 from tests.capacity.server import Server
 
 BATCH, INTERACTIVE = Workload.BATCH, Workload.INTERACTIVE
 # Room for ten attempts of 100 tokens; hardly anything is refilled while a test runs.
 LIMITS = Limits(1_002, 1_001, 100, 100, 0, request_burst=1_000, token_burst=1_000)
 ONE_PLACE = Limits(60_000, 6_000_000, 1, 100)
-
-
-@asynccontextmanager
-async def bucket(url: str, limits: Limits, **options: float) -> AsyncIterator[SharedBucket]:
-    """Its time limit is ample, so that a busy machine is no outage."""
-    made = SharedBucket.connect(url, pool.NAME, limits, **{"decision_timeout": 5, **options})
-    try:
-        yield made
-    finally:
-        await made.close()
 
 
 @pytest.fixture
@@ -46,19 +36,13 @@ async def full(shared_server: Server, client: Redis) -> AsyncIterator[SharedBuck
         yield made
 
 
-async def until(holds: Callable[[], bool], seconds: float) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - a server cannot set an event
-            await asyncio.sleep(0.005)
-
-
 def tokens(client: Redis) -> int:
     return pool.level(client).tokens // TOKEN
 
 
 async def test_a_block_holds_a_place_and_its_tokens(full: SharedBucket, client: Redis) -> None:
     async with full.reserve(100, INTERACTIVE) as reservation:
-        assert client.zrange(pool.LEASES, 0, -1) == [reservation.id.encode()]
+        assert pool.names(client) == [reservation.id]
         assert tokens(client) == 900
     assert pool.level(client).places == 0
     assert tokens(client) == 900
@@ -161,18 +145,24 @@ async def test_usage_below_zero_is_a_mistake() -> None:
 @pytest.mark.parametrize("name", ["", "a{b}", "a b", "{}"])
 async def test_a_pool_name_that_breaks_the_hash_tag_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"^pool: "):
-        SharedBucket.connect("redis://127.0.0.1:1", name, LIMITS)
+        SharedBucket.connect("redis://127.0.0.1:1", name, ONE_PLACE)
 
 
 async def test_the_commands_of_two_pools_do_not_meet(
     shared_server: Server, client: Redis, full: SharedBucket
 ) -> None:
-    other = SharedBucket.connect(shared_server.url, "other", LIMITS, decision_timeout=5)
+    other = SharedBucket.connect(
+        shared_server.url, "other", LIMITS, decision_timeout=5, local_share=0
+    )
     with pytest.raises(CapacityRefused):
         await other.reserve(1, INTERACTIVE).__aenter__()
     await other.close()
     async with full.reserve(1, INTERACTIVE):
-        assert set(client.keys()) == {*map(str.encode, pool.KEYS), b"sluice:{other}:state"}
+        assert set(client.keys()) == {
+            pool.STATE.encode(),
+            pool.LEASES.encode(),
+            b"sluice:{other}:pool",
+        }
 
 
 async def test_a_flushed_script_is_loaded_again_unnoticed(
@@ -223,7 +213,7 @@ async def test_random_attempts_leave_nothing_in_flight(full: SharedBucket, clien
         task.cancel()
     await asyncio.wait(attempts)
     assert pool.level(client).places == 0
-    assert client.hkeys(pool.STATE) == [b"pool", b"opens"]
+    assert client.keys() == [pool.STATE.encode()]
 
 
 async def test_a_lease_is_renewed_while_its_attempt_runs(
@@ -249,7 +239,7 @@ async def test_a_running_attempt_registers_again_after_a_flush(
         async with made.reserve(1, INTERACTIVE) as reservation:
             client.flushall()
             await until(lambda: bool(client.exists(pool.LEASES)), 2)
-            assert client.zrange(pool.LEASES, 0, -1) == [reservation.id.encode()]
+            assert pool.names(client) == [reservation.id]
             assert pool.level(client).places == 1
         assert pool.level(client).places == 0
 
@@ -281,25 +271,6 @@ async def test_acquire_waits_for_a_place(shared_server: Server, client: Redis) -
         asyncio.get_running_loop().call_later(0.1, lambda: asyncio.ensure_future(held.aclose()))
         async with made.acquire(1, BATCH, time.monotonic() + 5):
             assert pool.level(client).places == 1
-
-
-async def refused(made: SharedBucket) -> tuple[Unavailable, float]:
-    """The error, and the seconds it took."""
-    started = time.monotonic()
-    with pytest.raises(Unavailable) as caught:
-        await made.reserve(1, INTERACTIVE).__aenter__()
-    return caught.value, time.monotonic() - started
-
-
-async def reserve_soon(made: SharedBucket, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            async with made.acquire(1, INTERACTIVE, deadline):
-                return
-        except CapacityUnavailable:
-            if time.monotonic() > deadline:
-                raise
 
 
 async def test_a_stalled_server_is_an_error_in_time_and_recovers(own_server: Server) -> None:

@@ -1,5 +1,6 @@
 """The scripts take the same steps as the model, whatever comes in whatever order."""
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -25,6 +26,7 @@ POOLS = [
     Limits(1_200, 60_000, 1, 500, interactive_reserve=1),
 ]
 NAMES = st.sampled_from("abcdefgh")
+WAITS = st.just(0) | st.integers(1, 60 * SECOND)
 AMOUNTS = st.integers(1, 100 * TOKEN) | st.integers(1, 1_200 * TOKEN)
 
 
@@ -36,17 +38,24 @@ class Steps(RuleBasedStateMachine):
         self.client.delete(*pool.KEYS)
         self.scripts = Scripts(self.client, limits)
         self.model: Model | None = None
+        self.attempts: dict[str, Attempt] = {}
 
     @rule(microseconds=st.integers(0, 4 * SECOND))
     def time_passes(self, microseconds: int) -> None:
         self.scripts.now += microseconds
 
-    @precondition(lambda self: self.model and self.model.leases)
     @rule(name=NAMES)
-    def a_lease_lapses(self, name: str) -> None:
-        assert self.model is not None
-        if name in self.model.leases:
-            self.scripts.now = max(self.scripts.now, self.model.leases[name].expiry)
+    def a_moment_comes(self, name: str) -> None:
+        """When its lease lapses, or it may begin."""
+        attempt = self.attempts.get(name)
+        if self.model is not None and attempt is not None:
+            moments = self.model.running | self.model.waiting
+            self.scripts.now = max(self.scripts.now, moments.get(attempt, 0))
+
+    @rule()
+    def the_cooldown_ends(self) -> None:
+        if self.model is not None:
+            self.scripts.now = max(self.scripts.now, self.model.cool_end)
 
     @rule(seconds=st.integers(10, 3_600))
     def much_time_passes(self, seconds: int) -> None:
@@ -61,50 +70,85 @@ class Steps(RuleBasedStateMachine):
         self.client.flushall()
         self.model = None
 
-    @rule(name=NAMES, batch=st.booleans(), tokens=AMOUNTS)
-    def reserve(self, name: str, batch: bool, tokens: int) -> None:  # noqa: FBT001 - drawn
-        before = pool.dump(self.client)
+    @rule(name=NAMES, batch=st.booleans(), tokens=AMOUNTS, max_wait=WAITS)
+    def reserve(self, name: str, batch: bool, tokens: int, max_wait: int) -> None:  # noqa: FBT001 - drawn
+        self.attempts[name] = Attempt(name, batch, tokens)
+        self._reserve(name, max_wait)
+
+    @precondition(lambda self: self.attempts)
+    @rule(data=st.data(), max_wait=WAITS)
+    def reserve_again(self, data: st.DataObject, max_wait: int) -> None:
+        self._reserve(data.draw(st.sampled_from(sorted(self.attempts))), max_wait)
+
+    @rule(name=NAMES)
+    def begin_attempt(self, name: str) -> None:
+        attempt, now = (
+            self.attempts.get(name, Attempt(name, batch=False, tokens=1)),
+            self.scripts.now,
+        )
+        expected = self.model.begin(attempt, now) if self.model is not None else [7, -1]
+        assert self.scripts.begin(name) == expected
+
+    @rule(name=NAMES, used=st.sampled_from([-1, pool.NEVER_BEGAN]) | AMOUNTS)
+    def settle(self, name: str, used: int) -> None:
+        attempt, now = (
+            self.attempts.get(name, Attempt(name, batch=False, tokens=1)),
+            self.scripts.now,
+        )
+        expected = self.model is not None and self.model.settle(attempt, used, now)
+        assert self.scripts.settle(name, used) == expected
+
+    @rule(attempts=st.lists(st.builds(Attempt, NAMES, st.booleans(), AMOUNTS), max_size=3))
+    def renew(self, attempts: list[Attempt]) -> None:
+        self.model = self.model or Model(self.scripts.limits, self.scripts.now)
+        single = {attempt.name: attempt for attempt in attempts}
+        self.attempts |= single
+        expected = self.model.renew(list(single.values()), self.scripts.now)
+        assert self.scripts.renew(*single.values()) == expected
+
+    @rule(microseconds=st.integers(1, 20 * SECOND))
+    def cool_down(self, microseconds: int) -> None:
+        self.model = self.model or Model(self.scripts.limits, self.scripts.now)
+        expected = self.model.cool_down(microseconds, self.scripts.now)
+        assert self.scripts.cool_down(microseconds) == expected
+
+    @rule()
+    def look(self) -> None:
+        expected = self.model.snapshot(self.scripts.now) if self.model is not None else []
+        assert self.scripts.snapshot() == expected
+
+    def _reserve(self, name: str, max_wait: int) -> None:
+        before, attempt = pool.dump(self.client), self.attempts[name]
         known, time = self.model is not None, self.model.time if self.model else 0
         model = self.model or Model(self.scripts.limits, self.scripts.now)
-        expected = model.reserve(Attempt(name, batch, tokens), self.scripts.now)
-        assert self.scripts.reserve(name, tokens, batch=batch) == expected
-        if expected[0] != 4:
+        expected = model.reserve(attempt, self.scripts.now, max_wait)
+        reply = self.scripts.reserve(name, attempt.tokens, batch=attempt.batch, max_wait=max_wait)
+        assert reply == expected
+        if known or expected != [4, -1]:
             self.model = model
-        if expected[0] and known and self.scripts.now >= time:
+        is_refused = expected[0] not in {0, 6}
+        if is_refused and known and self.scripts.now >= time:
             assert pool.dump(self.client) == before
-
-    @rule(name=NAMES, used=st.none() | AMOUNTS, begun=st.booleans())
-    def settle(self, name: str, used: int | None, begun: bool) -> None:  # noqa: FBT001 - drawn
-        units = -1 if used is None else used
-        now = self.scripts.now
-        expected = self.model is not None and self.model.settle(name, units, now, begun=begun)
-        assert self.scripts.settle(name, units, begun=begun) == expected
-
-    @rule(attempts=st.lists(st.tuples(NAMES, st.booleans(), AMOUNTS), max_size=3))
-    def renew(self, attempts: list[tuple[str, bool, int]]) -> None:
-        self.model = self.model or Model(self.scripts.limits, self.scripts.now)
-        single = list({name: (name, batch, tokens) for name, batch, tokens in attempts}.values())
-        expected = self.model.renew([Attempt(*one) for one in single], self.scripts.now)
-        assert self.scripts.renew(*single) == expected
 
     @invariant()
     @precondition(lambda self: self.model is not None)
     def state_is_the_models(self) -> None:
         assert self.model is not None
         assert pool.level(self.client) == self.model.see()
-        assert self.client.hget(pool.STATE, "opens") == str(self.model.opens).encode()
-        leases = {name: lease.expiry for name, lease in self.model.leases.items()}
-        stored = {name: self.client.zscore(pool.LEASES, name) for name in leases}
-        assert stored == leases
-        assert self.client.zcard(pool.LEASES) == len(leases)
-        assert self.client.hlen(pool.STATE) == 2 + len(leases)
+        for key, dated in ((pool.LEASES, self.model.running), (pool.WAITING, self.model.waiting)):
+            members = {pool.member(o.name, o.tokens, batch=o.batch): d for o, d in dated.items()}
+            assert pool.dates(self.client, key) == members
 
 
-def test_the_scripts_do_what_the_model_does(client: Redis) -> None:
+@pytest.mark.parametrize(
+    "examples",
+    [pytest.param(40, id="short"), pytest.param(3_000, id="long", marks=pytest.mark.soak)],
+)
+def test_the_scripts_do_what_the_model_does(client: Redis, examples: int) -> None:
     class OnServer(Steps):
         pass
 
     OnServer.client = client
     run_state_machine_as_test(
-        OnServer, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+        OnServer, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

@@ -13,6 +13,11 @@ GRANTED, REQUESTS, TOKENS, IN_FLIGHT, TOO_LARGE = [0, 0], 1, 2, [3, -1], [4, -1]
 LIMITS = Limits(8, 7_000, 4, 500, interactive_reserve=0.5, request_burst=2, token_burst=1_000)
 
 
+def quiet(now: int, places: int, batch_places: int, *levels: int, opens: int = 0) -> Level:
+    """Nobody waits, and there was no cooldown."""
+    return Level(now, places, batch_places, 0, now + opens if opens else 0, 0, 0, *levels)
+
+
 @pytest.fixture
 def scripts(client: Redis) -> Scripts:
     pool.fill(client)
@@ -21,15 +26,15 @@ def scripts(client: Redis) -> Scripts:
 
 def test_a_grant_takes_a_request_the_tokens_and_a_place(scripts: Scripts) -> None:
     assert scripts.reserve("a", 300 * TOKEN) == GRANTED
-    assert pool.level(scripts.client) == Level(
+    assert pool.level(scripts.client) == quiet(
         scripts.now, 1, 0, REQUEST, 700 * TOKEN, REQUEST, 500 * TOKEN
     )
-    assert scripts.client.zscore(pool.LEASES, "a") == scripts.now + LEASE
+    assert scripts.client.zscore(pool.LEASES, scripts.members["a"]) == scripts.now + LEASE
 
 
 def test_batch_is_charged_to_both_pairs_of_buckets(scripts: Scripts) -> None:
     assert scripts.reserve("a", 300 * TOKEN, batch=True) == GRANTED
-    assert pool.level(scripts.client) == Level(
+    assert pool.level(scripts.client) == quiet(
         scripts.now, 1, 1, REQUEST, 700 * TOKEN, 0, 200 * TOKEN
     )
 
@@ -145,25 +150,24 @@ def test_settling_charges_what_was_used_or_else_the_estimate(
 ) -> None:
     scripts.reserve("a", 300 * TOKEN)
     assert scripts.settle("a", used)
-    assert pool.level(scripts.client) == Level(
+    assert pool.level(scripts.client) == quiet(
         scripts.now, 0, 0, REQUEST, left * TOKEN, REQUEST, 500 * TOKEN
     )
-    assert scripts.client.hkeys(pool.STATE) == [b"pool", b"opens"]
-    assert not scripts.client.exists(pool.LEASES)
+    assert scripts.client.keys() == [pool.STATE.encode()]
 
 
 def test_an_attempt_that_never_began_gets_all_back(scripts: Scripts) -> None:
     scripts.reserve("a", 300 * TOKEN, batch=True)
-    assert scripts.settle("a", 0, begun=False)
-    full = Level(scripts.now, 0, 0, 2 * REQUEST, 1_000 * TOKEN, REQUEST, 500 * TOKEN)
+    assert scripts.settle("a", pool.NEVER_BEGAN)
+    full = quiet(scripts.now, 0, 0, 2 * REQUEST, 1_000 * TOKEN, REQUEST, 500 * TOKEN)
     assert pool.level(scripts.client) == full
 
 
 def test_nothing_is_returned_above_the_size(scripts: Scripts) -> None:
     scripts.reserve("a", 300 * TOKEN, batch=True)
     scripts.now += 9 * SECOND
-    assert scripts.settle("a", 0, begun=False)
-    full = Level(scripts.now, 0, 0, 2 * REQUEST, 1_000 * TOKEN, REQUEST, 500 * TOKEN)
+    assert scripts.settle("a", pool.NEVER_BEGAN)
+    full = quiet(scripts.now, 0, 0, 2 * REQUEST, 1_000 * TOKEN, REQUEST, 500 * TOKEN)
     assert pool.level(scripts.client) == full
 
 
@@ -186,7 +190,7 @@ def test_what_does_not_run_cannot_be_settled(scripts: Scripts, name: str, second
     scripts.renew(("running", False, TOKEN))
     scripts.now += seconds * SECOND
     before = pool.dump(scripts.client)
-    assert not scripts.settle(name, 0, begun=False)
+    assert not scripts.settle(name, pool.NEVER_BEGAN)
     assert pool.dump(scripts.client) == before
 
 
@@ -204,7 +208,7 @@ def test_places_come_back_as_each_lease_lapses(scripts: Scripts) -> None:
     assert scripts.reserve("e", TOKEN) == IN_FLIGHT
     scripts.now += 1
     assert scripts.reserve("e", TOKEN) == GRANTED
-    assert set(scripts.client.zrange(pool.LEASES, 0, -1)) == {b"a", b"c", b"d", b"e"}
+    assert sorted(pool.names(scripts.client)) == ["a", "c", "d", "e"]
     assert pool.level(scripts.client).places == 4
 
 
@@ -213,7 +217,7 @@ def test_a_lapsed_reservation_may_be_made_anew(scripts: Scripts) -> None:
     scripts.now += LEASE
     assert scripts.reserve("a", 300 * TOKEN) == GRANTED
     assert pool.level(scripts.client).places == 1
-    assert scripts.client.zscore(pool.LEASES, "a") == scripts.now + LEASE
+    assert scripts.client.zscore(pool.LEASES, scripts.members["a"]) == scripts.now + LEASE
 
 
 def test_state_is_bounded_by_the_places(scripts: Scripts) -> None:
@@ -223,7 +227,6 @@ def test_state_is_bounded_by_the_places(scripts: Scripts) -> None:
         scripts.reserve(f"alive {number}", TOKEN)
         scripts.settle(f"alive {number}")
         scripts.now += 11 * SECOND
-    assert scripts.client.hlen(pool.STATE) <= 2 + LIMITS.in_flight
     assert scripts.client.zcard(pool.LEASES) <= LIMITS.in_flight
 
 
@@ -232,7 +235,7 @@ def test_running_attempts_register_again_after_the_state_is_lost(scripts: Script
     scripts.client.flushall()
     assert scripts.renew(("a", True, 300 * TOKEN), ("b", False, TOKEN)) == 2
     assert scripts.renew(("a", True, 300 * TOKEN), ("b", False, TOKEN)) == 0
-    assert pool.level(scripts.client) == Level(scripts.now, 2, 1, 0, 0, 0, 0)
+    assert pool.level(scripts.client) == quiet(scripts.now, 2, 1, 0, 0, 0, 0, opens=DELAY)
     assert scripts.reserve("c", TOKEN)[1] >= DELAY
 
 
@@ -260,7 +263,7 @@ def test_a_clock_that_goes_back_keeps_leases_and_the_opening_as_they_were(client
     scripts.renew(("a", False, TOKEN))
     scripts.now -= 3_600 * SECOND
     assert scripts.reserve("b", TOKEN) == IN_FLIGHT
-    assert client.zscore(pool.LEASES, "a") == scripts.now + LEASE
+    assert client.zscore(pool.LEASES, scripts.members["a"]) == scripts.now + LEASE
     scripts.settle("a")
     assert scripts.reserve("b", TOKEN) == [REQUESTS, DELAY]
 
@@ -281,13 +284,12 @@ def test_fractions_of_a_refill_are_kept(
 ) -> None:
     limits = Limits(limit, 1e9, 1_000_000, 1, interactive_reserve=0, request_burst=burst)
     scripts = Scripts(client, limits)
-    scripts.reserve("opens the pool", TOKEN)
-    client.hset(pool.STATE, "opens", 0)
+    pool.empty(client, scripts.now)
     start, duration = scripts.now, round(seconds * SECOND)
     with client.pipeline(transaction=False) as pipe:
         for number in range(polls + 1):
             scripts.now = start + number * duration // polls
-            pipe.evalsha(*scripts.call("reserve", str(number), 0, TOKEN))
-        granted = pipe.execute().count(GRANTED)
+            pipe.evalsha(*scripts.call("reserve", pool.member(str(number), TOKEN), 0))
+        granted = pipe.execute().count(0)
     exact = (limit - burst) * seconds / 60
     assert exact - 1 <= granted <= exact + 1

@@ -183,7 +183,7 @@ async def test_a_refusal_is_a_line_and_with_json_a_document(
     assert result.document == {"error": error}
 
 
-@pytest.mark.parametrize("command", [("ask", "When?"), ("documents",), ("status",)])
+@pytest.mark.parametrize("command", [("ask", "When?"), ("documents",), ("status",), ("capacity",)])
 async def test_where_nothing_answers_the_way_out_is_named(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:

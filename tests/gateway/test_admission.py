@@ -47,6 +47,9 @@ BODIES = [
     ({"question": ""}, "question"),
     ({"question": " \n\t "}, "question"),
     ({"question": "x" * 4_001}, "question"),
+    ({"question": "a\0b"}, "question"),
+    ({"question": "why?\x1f"}, "question"),
+    ({"question": "\x0bwhy?"}, "question"),
     ({"question": 7}, "question"),
     ({"question": None}, "question"),
     ({}, "question"),
@@ -139,6 +142,23 @@ async def test_only_plain_json_is_read(house: House, headers: dict[str, str]) ->
     content = json.dumps({"question": QUESTION}).encode()
     response = await house.http.post("/v1/answers", content=content, headers=bearer() | headers)
     refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+@pytest.mark.parametrize(
+    ("name", "second"),
+    [
+        ("Authorization", bearer()["Authorization"]),
+        ("authorization", "Bearer other"),
+        ("Content-Type", "application/json"),
+        ("CONTENT-TYPE", "text/plain"),
+    ],
+)
+async def test_a_header_that_is_there_twice_is_named(house: House, name: str, second: str) -> None:
+    headers = [*bearer().items(), *JSON.items(), (name, second)]
+    content = json.dumps({"question": QUESTION}).encode()
+    response = await house.http.post("/v1/answers", content=content, headers=headers)
+    refused(response, 400, "INVALID_INPUT", name.title())
+    assert house.retrieve.seen == []
 
 
 async def test_unknown_addresses_and_methods_are_problems(house: House) -> None:
@@ -365,6 +385,14 @@ async def test_health_names_the_parts_that_are_down(house: House) -> None:
     await until(degraded)
     await house.generate.start()
     await until(mended)
+
+
+async def test_health_is_told_without_a_body_too(house: House) -> None:
+    told, head = await house.http.get("/healthz"), await house.http.head("/healthz")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(told.content))
+    wrong = await house.http.post("/healthz")
+    refused(wrong, 405, "METHOD_NOT_ALLOWED")
 
 
 async def test_questions_and_tokens_never_reach_the_log(house: House) -> None:

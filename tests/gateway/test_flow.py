@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 
 from chassis.errors import Forbidden, InvalidInput, SluiceError, Unavailable
-from gateway.admission import Room
 from gateway.answer import Answer, Citation, Found, Prompt, Written
 from gateway.flow import Flow
 from gateway.outcome import Acceptance, Mode, Outcome, Reason
@@ -115,14 +114,3 @@ async def test_a_cancelled_question_is_no_outcome() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert stages.cancelled
-
-
-def test_a_seat_comes_back_however_its_question_ends() -> None:
-    room = Room(1)
-    with pytest.raises(ZeroDivisionError), room.seat():
-        raise ZeroDivisionError
-    with room.seat(), pytest.raises(SluiceError) as refused, room.seat():
-        pass
-    assert refused.value.reason == "NO_ROOM"
-    with room.seat():
-        pass

@@ -8,17 +8,21 @@ import httpx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.admission import Room
+from gateway.admission import Admission, Room
 from gateway.answer import Found, Prompt, Written
 from gateway.flow import Flow
 from gateway.identity import development_issuer
+from gateway.levels import Levels
+from gateway.places import SharedPlaces
 from gateway.question import Question
 from gateway.readiness import Parts
 from gateway.routes import Door, web_app
+from gateway.store import Store
 from gateway.wire import filters_message
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 from sluice.retrieve.v1.retrieve_pb2 import RetrieveRequest
 from tests.gateway.house import bearer
+from tests.gateway.open_door import Boundless, Everywhere
 
 
 class Stages:
@@ -40,9 +44,10 @@ class Stages:
 
 
 STAGES = Stages()
-APP = web_app(
-    Door(Flow(STAGES, STAGES, STAGES), Room(1), development_issuer(), Parts([]), answer_deadline=5)
-)
+ROOM = Room(1, Everywhere())
+ADMISSION = Admission(Boundless(), ROOM, Flow(STAGES, STAGES, STAGES))
+LEVELS = Levels({}, ROOM, SharedPlaces(Store.connect("unix:///nowhere", 1), 1, 1, 1), {})
+APP = web_app(Door(ADMISSION, development_issuer(), Parts([]), LEVELS, answer_deadline=5))
 JSON = {"Content-Type": "application/json"}
 
 # Every code point, lone surrogates among them.

@@ -7,11 +7,12 @@ import pytest
 from chassis import errors
 from chassis.errors import SluiceError
 from gateway.problem import STATUS, refusal
+from gateway.quota import AllowanceSpent
 
 
 def test_every_error_that_crosses_layers_has_a_status() -> None:
     ours = {cls for cls in SluiceError.__subclasses__() if cls.__module__ == errors.__name__}
-    assert set(STATUS) == ours
+    assert set(STATUS) == ours | {AllowanceSpent}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,7 @@ def test_every_error_that_crosses_layers_has_a_status() -> None:
         (errors.Exhausted("full", retry_after=1.2), 503, "2"),
         (errors.Unavailable("down", retry_after=0), 503, "0"),
         (errors.Exhausted("full"), 503, None),
+        (AllowanceSpent("spent", retry_after=0.2), 429, "1"),
     ],
 )
 def test_the_wait_is_said_only_when_it_is_known(

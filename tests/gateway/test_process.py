@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from chassis.settings import load
 from gateway.settings import GatewaySettings
+from tests.capacity.server import Server
 from tests.gateway.house import ALL, QUESTION, bearer, find_port, gateway, hanging, served, until
 
 
@@ -113,6 +114,18 @@ def test_a_wrong_setting_stops_the_start_and_is_named_with_an_example(
     assert said.count("\n") == 1
 
 
+def test_what_only_callers_of_a_provider_need_is_neither_demanded_nor_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {"ENV": "development", "ANSWER_MODE": "generated", "ANSWER_IN_FLIGHT": "3"}
+    secrets = {"ANSWER_API_KEY": "sk-answers", "EMBEDDING_API_KEY": "sk-embeddings"}
+    for name, value in (told | secrets).items():
+        monkeypatch.setenv(f"SLUICE_{name}", value)
+    settings = load(GatewaySettings)
+    assert settings.answer_limits().in_flight == 3
+    assert not {name for name in type(settings).model_fields if name.endswith("api_key")}
+
+
 async def test_the_process_itself_stops_at_wrong_settings() -> None:
     code, said = await ended(ENV="production")
     assert code == 2
@@ -141,10 +154,12 @@ async def test_a_used_port_is_named() -> None:
             assert json.loads(said.splitlines()[-1])["port"] == int(port)
 
 
-async def test_without_generate_it_becomes_ready_and_shows_the_passages(tmp_path: Path) -> None:
+async def test_without_generate_it_becomes_ready_and_shows_the_passages(
+    tmp_path: Path, redis_server: Server
+) -> None:
     async with (
         served("retrieve", "assemble") as behind,
-        gateway(behind, tmp_path / "log") as house,
+        gateway(behind, tmp_path / "log", {"REDIS_URL": redis_server.url}) as house,
     ):
         found = await house.http.get("/healthz")
         assert (found.status_code, found.json()["down"]) == (200, ["generate"])
@@ -155,10 +170,12 @@ async def test_without_generate_it_becomes_ready_and_shows_the_passages(tmp_path
         assert (answer["reason"], len(answer["sources"])) == ("MODEL_UNAVAILABLE", 2)
 
 
-async def test_without_retrieve_it_is_unready_until_retrieve_is_there(tmp_path: Path) -> None:
+async def test_without_retrieve_it_is_unready_until_retrieve_is_there(
+    tmp_path: Path, redis_server: Server
+) -> None:
     async with (
         served("assemble", "generate") as behind,
-        gateway(behind, tmp_path / "log", wait=False) as house,
+        gateway(behind, tmp_path / "log", {"REDIS_URL": redis_server.url}, wait=False) as house,
     ):
 
         async def told() -> httpx.Response:

@@ -42,6 +42,7 @@ WRONG = [
     (AskRequest(), "question"),
     (AskRequest(question=" \n "), "question"),
     (AskRequest(question="x" * 4_001), "question"),
+    (AskRequest(question="a\0b"), "question"),
     (AskRequest(question="why", locale="../etc"), "locale"),
     (AskRequest(question="why", filters=Filters(areas=["a", ""])), "filters.areas[1]"),
     (

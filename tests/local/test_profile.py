@@ -1,6 +1,6 @@
 import pytest
 
-from chassis.settings import PREFIX, ProcessSettings
+from chassis.settings import PREFIX, ProcessSettings, load
 from gateway.settings import GatewaySettings
 from local import profile
 from local.failures import Refused
@@ -56,3 +56,14 @@ def test_a_profile_sets_only_what_some_process_reads_and_every_process_accepts_i
     for variable, value in told.items():
         monkeypatch.setenv(variable, value)
     assert {kind().env for kind in KINDS} == {"development"}
+
+
+def test_whoever_has_a_seat_in_the_embedded_gateway_has_an_embedding_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in profile.load("embedded", {}).items():
+        monkeypatch.setenv(name, value)
+    gateway, models = load(GatewaySettings), load(ModelsSettings)
+    places, of_batch, *_ = gateway.embedding_limits().shared(gateway.local_share).numbers()
+    assert gateway.max_in_flight <= places - of_batch
+    assert gateway.embedding_in_flight <= models.models_requests

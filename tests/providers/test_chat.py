@@ -9,6 +9,7 @@ from chassis import deadlines
 from chassis.deadlines import Deadline
 from chassis.errors import DeadlineExceeded, SluiceError
 from providers import failures
+from providers.attempt import UNCOUNTED_TOKENS
 from providers.chat import ChatClient, ChatMessage, ChatOptions, Completion
 from tests.scripted_provider import replies
 from tests.scripted_provider.pool import Pool
@@ -106,6 +107,48 @@ async def test_chunks_without_choices_first_and_last_are_accepted(
     assert (await ask(make())).text == "ok"
 
 
+async def test_what_is_thought_is_charged_though_only_the_total_counts_it(
+    make: Make, provider: ScriptedProvider, pool: Pool
+) -> None:
+    counts = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 90}
+    end = replies.chunk("ok", finish="stop")
+    provider.script(replies.stream(end, replies.usage(counts), replies.DONE))
+    await ask(make())
+    assert await pool.tokens_spent() == 90
+
+
+EARLY = replies.usage({"prompt_tokens": 40, "completion_tokens": 1})
+NOTHING = replies.usage({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0})
+
+
+@pytest.mark.parametrize(
+    ("parts", "spent"),
+    [
+        ((EARLY, replies.chunk("half")), ESTIMATE),
+        ((NOTHING, replies.chunk("half")), ESTIMATE),
+        ((EARLY, replies.chunk("ok", finish="stop"), NOTHING), ESTIMATE),
+        ((replies.chunk("ok", finish="stop"), replies.usage(), NOTHING), 52),
+    ],
+)
+async def test_early_and_empty_reports_are_no_usage(
+    make: Make, provider: ScriptedProvider, pool: Pool, parts: tuple[bytes, ...], spent: int
+) -> None:
+    provider.script(replies.stream(*parts))
+    await asyncio.gather(ask(make()), return_exceptions=True)
+    assert (await pool.places_taken(), await pool.tokens_spent()) == (0, spent)
+
+
+@pytest.mark.parametrize("words", ["", "x" * 90, "x" * 90_000])
+async def test_messages_that_nobody_counted_cost_a_bounded_default(
+    make: Make, provider: ScriptedProvider, pool: Pool, words: str
+) -> None:
+    provider.script(replies.stream(replies.chunk("ok", finish="stop"), replies.DONE))
+    messages = [ChatMessage("user", words)]
+    await make().complete(messages, input_tokens=0, workload=Workload.INTERACTIVE)
+    expected = min(max(1, len(words)), UNCOUNTED_TOKENS) + OUTPUT
+    assert await pool.tokens_spent() == expected
+
+
 async def test_the_last_usage_counts(make: Make, provider: ScriptedProvider, pool: Pool) -> None:
     running = {"prompt_tokens": 40, "completion_tokens": 1}
     provider.script(
@@ -151,7 +194,6 @@ FAILURES: list[tuple[Reply, type[SluiceError], str]] = [
     (replies.refused(500), failures.ProviderUnavailable, "PROVIDER_UNAVAILABLE"),
     (replies.refused(503), failures.ProviderUnavailable, "PROVIDER_UNAVAILABLE"),
     (replies.refused(408), failures.ProviderUnavailable, "PROVIDER_UNAVAILABLE"),
-    (replies.refused(429), failures.Throttled, "PROVIDER_THROTTLED"),
     (replies.refused(401), failures.Misconfigured, "PROVIDER_CREDENTIALS"),
     (replies.refused(403), failures.Misconfigured, "PROVIDER_CREDENTIALS"),
     (replies.refused(404), failures.Misconfigured, "DEPLOYMENT_UNKNOWN"),
@@ -227,7 +269,7 @@ async def test_every_failure_has_its_class_and_reason_and_is_settled(  # noqa: P
     [
         ({"retry-after": "7"}, 7),
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-        ({"retry-after": "600000"}, 3600),
+        ({"retry-after": "600000"}, 120),
         ({"retry-after": "soon"}, None),
         ({}, None),
     ],
@@ -266,8 +308,8 @@ async def test_a_stalled_provider_ends_with_the_attempt_and_is_let_go(
     provider.script(replies.stalled(*parts))
     began = time.monotonic()
     with pytest.raises(failures.AttemptTimeout):
-        await ask(make(timeout=0.3))
-    assert time.monotonic() - began < 2
+        await ask(make(timeout=1))
+    assert time.monotonic() - began < 3
     exchange = await provider.arrival(0)
     await asyncio.wait_for(exchange.left.wait(), 2)
     assert (await pool.places_taken(), await pool.tokens_spent()) == (0, ESTIMATE)
@@ -323,6 +365,19 @@ async def test_a_cancelled_call_closes_the_connection_and_gives_its_place_back(
     assert exchange.left_at is not None
     assert exchange.left_at - cancelled_at < 1
     assert (await pool.places_taken(), await pool.tokens_spent()) == (0, ESTIMATE)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377])
+async def test_a_caller_who_leaves_at_any_point_leaves_no_place_taken(
+    make: Make, provider: ScriptedProvider, pool: Pool, steps: int
+) -> None:
+    provider.script(replies.answer(TEXT))
+    call = asyncio.create_task(ask(make()))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    assert await pool.places_taken() == 0
 
 
 async def test_calls_above_the_places_are_refused_before_the_provider_sees_them(

@@ -62,6 +62,22 @@ async def test_without_usage_the_estimate_stays_charged(
     assert await pool.tokens_spent() == sum(TOKENS)
 
 
+async def test_a_report_of_nothing_is_no_usage(
+    client: EmbeddingClient, provider: ScriptedProvider, pool: Pool
+) -> None:
+    provider.script(replies.vectors(VECTORS, None, {"prompt_tokens": 0, "total_tokens": 0}))
+    await embed(client)
+    assert await pool.tokens_spent() == sum(TOKENS)
+
+
+async def test_inputs_that_nobody_counted_cost_at_most_their_bytes(
+    client: EmbeddingClient, provider: ScriptedProvider, pool: Pool
+) -> None:
+    provider.script(replies.vectors(VECTORS))
+    await client.embed(INPUTS, [10, 0, 0], Workload.INTERACTIVE)
+    assert await pool.tokens_spent() == 10 + len("two") + len("three")
+
+
 async def test_no_inputs_need_no_call(client: EmbeddingClient, provider: ScriptedProvider) -> None:
     assert await client.embed([], [], Workload.BATCH) == []
     assert provider.arrivals == []
@@ -106,7 +122,6 @@ async def test_vectors_of_another_model_are_a_broken_contract(
     ("reply", "kind"),
     [
         (replies.refused(500), failures.ProviderUnavailable),
-        (replies.refused(429, headers={"retry-after": "2"}), failures.Throttled),
         (replies.refused(401), failures.Misconfigured),
         (replies.refused(404), failures.Misconfigured),
         (replies.refused(400, "context_length_exceeded"), failures.ContextTooLong),

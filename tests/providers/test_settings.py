@@ -60,6 +60,11 @@ def test_generated_answers_need_an_endpoint_and_a_model(
         ("SLUICE_EMBEDDING_TOKENS_PER_MINUTE", "100"),
         ("SLUICE_EMBEDDING_IN_FLIGHT", "-1"),
         ("SLUICE_INTERACTIVE_RESERVE", "1.5"),
+        ("SLUICE_LOCAL_SHARE", "-0.1"),
+        ("SLUICE_LOCAL_SHARE", "1"),
+        ("SLUICE_LOCAL_SHARE", "nan"),
+        ("SLUICE_MAX_PROCESSES", "0"),
+        ("SLUICE_COOLDOWN_RAMP_SECONDS", "0"),
     ],
 )
 def test_limits_that_cannot_hold_stop_the_start_by_name(
@@ -71,6 +76,19 @@ def test_limits_that_cannot_hold_stop_the_start_by_name(
     complaint = capsys.readouterr().err
     assert complaint.startswith(f"{name}: ")
     assert complaint.count("\n") == 1
+
+
+def test_a_limit_that_does_not_hold_beside_the_local_share_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLUICE_EMBEDDING_TOKENS_PER_MINUTE", "43000")
+    assert load(Embedding).embedding_limits().tokens_per_minute == 43_000
+    monkeypatch.setenv("SLUICE_LOCAL_SHARE", "0.1")
+    with pytest.raises(SystemExit):
+        load(Embedding)
+    complaint = capsys.readouterr().err
+    assert complaint.startswith("SLUICE_EMBEDDING_TOKENS_PER_MINUTE: ")
+    assert "beside a local share of 0.1" in complaint
 
 
 def test_an_empty_temperature_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:

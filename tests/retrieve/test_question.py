@@ -27,6 +27,14 @@ def test_nothing_and_too_much_are_refused(asked: str) -> None:
     assert refused.value.field == "question"
 
 
+@pytest.mark.parametrize("control", [*"\x00\x01\x08\x0b\x0c\x0e\x1f"])
+def test_control_characters_are_refused_wherever_they_stand(control: str) -> None:
+    for asked in (f"a{control}b", f"{control}why?", f"why?{control}"):
+        with pytest.raises(InvalidInput) as refused:
+            normalised(asked)
+        assert refused.value.field == "question"
+
+
 def test_the_profiles_template_is_applied_and_counted() -> None:
     text = "query: What now?"
     assert query(" What  now?", SMALL, bound) == Query(text, bound(text))

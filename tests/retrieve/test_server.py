@@ -82,6 +82,9 @@ async def stage(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Asy
                 "SLUICE_REDIS_URL": redis_url,
                 "SLUICE_QDRANT_URL": engine.url,
                 "SLUICE_EMBEDDING_BASE_URL": provider.base_url,
+                # So that a cooldown is over soon after its end.
+                "SLUICE_COOLDOWN_RAMP_SECONDS": "0.1",
+                "SLUICE_EMBEDDING_REQUESTS_PER_MINUTE": "600000",
             }
             async with running("retrieve", **told) as channel:
                 await _opened(redis_url)
@@ -199,6 +202,10 @@ async def test_a_throttling_embedding_model_is_exhausted(stage: Stage) -> None:
     with pytest.raises(errors.Exhausted) as failed:
         await stage.ask(question(), reply=reply)
     assert failed.value.reason == "PROVIDER_THROTTLED"
+    with pytest.raises(errors.Exhausted) as cooling:
+        await stage.ask(question())
+    assert cooling.value.reason == "CAPACITY_COOLDOWN"
+    assert len((await _patient(stage)).passages) == 2
 
 
 async def test_an_engine_that_hangs_ends_within_the_deadline_and_comes_back(stage: Stage) -> None:
@@ -223,12 +230,12 @@ async def test_a_restarted_engine_is_found_again_without_a_restart(stage: Stage)
 
 
 async def _patient(stage: Stage) -> pb.RetrieveResponse:
-    """What is answered as soon as the stage has noticed that its engine is back."""
+    """What is answered as soon as the stage has noticed that it can answer again."""
     async with asyncio.timeout(10):
         while True:
             try:
                 return await stage.ask(question())
-            except (errors.Unavailable, errors.DeadlineExceeded):
+            except (errors.Unavailable, errors.DeadlineExceeded, errors.Exhausted):
                 continue
 
 

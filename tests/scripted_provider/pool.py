@@ -36,9 +36,13 @@ FAST = _limits(60_000 * REQUESTS, 60_000 * TOKENS)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Both measures reserve and give back, and must not run while a call begins or ends."""
+    """`replica` is what another process has of the same pool.
+
+    Both measures reserve and give back, and must not run while a call begins or ends.
+    """
 
     bucket: SharedBucket
+    replica: SharedBucket
 
     async def places_taken(self) -> int:
         async with AsyncExitStack() as held:
@@ -67,13 +71,16 @@ class Pool:
 async def full_pool(url: str) -> AsyncIterator[Pool]:
     """A pool of its own with full buckets."""
     name = uuid.uuid4().hex
-    filling = SharedBucket.connect(url, name, FAST, decision_timeout=5, lease=0.05)
-    bucket = SharedBucket.connect(url, name, SLOW, decision_timeout=5)
+    filling = SharedBucket.connect(url, name, FAST, decision_timeout=5, lease=0.05, local_share=0)
+    bucket, replica = (
+        SharedBucket.connect(url, name, SLOW, decision_timeout=5, local_share=0) for _ in range(2)
+    )
     try:
         deadline = time.monotonic() + PATIENCE
         async with filling.acquire(TOKENS, Workload.INTERACTIVE, deadline) as reservation:
             reservation.report(0)
-        yield Pool(bucket)
+        yield Pool(bucket, replica)
     finally:
         await filling.close()
         await bucket.close()
+        await replica.close()

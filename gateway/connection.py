@@ -1,0 +1,59 @@
+"""HTTP connections: bounded in number, and in how long they may stay without a request in work."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Most connections at once; seconds for a request's head, and between two requests."""
+
+    connections: int
+    head_seconds: float = 10.0
+    idle_seconds: int = 30
+
+
+class Connection(H11Protocol):
+    """Ends when the head of a request is not complete in time, which uvicorn does not watch.
+
+    The time runs from the connection's begin, then from the first byte after a response: what
+    remains of a body that nobody reads any more is bounded by it too.
+    """
+
+    bounds: ClassVar[Bounds]
+    _overdue: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        super().connection_made(transport)
+        if len(self.connections) > self.bounds.connections:
+            transport.abort()
+        else:
+            self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._unwatch()
+        elif self._overdue is None and not self.transport.is_closing():
+            # Closing would wait for a client that does not read.
+            self._overdue = self.loop.call_later(self.bounds.head_seconds, self.transport.abort)
+
+    def _unwatch(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
+
+
+def connection_within(bounds: Bounds) -> type[Connection]:
+    """The protocol as uvicorn wants it, a class, with these bounds."""
+    return type("BoundedConnection", (Connection,), {"bounds": bounds})

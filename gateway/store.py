@@ -1,0 +1,127 @@
+"""What all gateways know together, in Redis: a script and a round trip a step, in bounded time."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Self
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError, RedisError
+
+from capacity.store import connect
+from chassis.errors import Unavailable
+
+# While Redis is lost one decision in so many seconds tries it; the others do not wait for it.
+RETRY_EVERY = 0.5
+# Turns of the event loop that it takes from a readable socket to a finished step, and some more.
+TURNS = 8
+
+log = structlog.get_logger()
+
+
+class StoreLost(Unavailable):
+    """Redis did not answer in time, or has not for a moment and was not asked."""
+
+    default_reason = "STORE_LOST"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    text: str
+    digest: str
+
+    @classmethod
+    @cache
+    def load(cls, name: str) -> Self:
+        """The script in this folder; `name` without its ending."""
+        text = (files("gateway") / f"{name}.lua").read_text("utf-8")
+        # SHA-1 is how Redis names scripts.
+        return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+class Store:
+    """Every step raises StoreLost when it is not answered within `limit` seconds.
+
+    The client must not repeat commands by itself.
+    """
+
+    def __init__(
+        self, redis: Redis, limit: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._redis = redis
+        self._limit = limit
+        self._clock = clock
+        self._retry_at: float | None = None
+
+    @classmethod
+    def connect(cls, url: str, limit: float) -> Self:
+        """A store with a client of its own. Nothing is sent before the first step."""
+        return cls(connect(url, limit), limit)
+
+    @property
+    def lost(self) -> bool:
+        return self._retry_at is not None
+
+    async def run(self, script: str, keys: Sequence[str], *arguments: str | int) -> list[int]:
+        """What the script replies."""
+        if not self._is_due():
+            raise StoreLost("the shared state cannot be asked")
+        try:
+            reply = await self._in_time(self._evaluate(Script.load(script), keys, arguments))
+        except (RedisError, OSError, TimeoutError) as error:
+            self._lose(error)
+            raise StoreLost("the shared state cannot be asked") from error
+        self._find()
+        return reply
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def _in_time(self, step: Coroutine[None, None, list[int]]) -> list[int]:
+        task = asyncio.create_task(step)
+        try:
+            await asyncio.wait((task,), timeout=self._limit)
+            # On a busy loop the time may be over before a reply is looked at that is long there.
+            for _ in range(TURNS):
+                if task.done():
+                    break
+                await asyncio.sleep(0)
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    async def _evaluate(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]
+    ) -> list[int]:
+        reply: list[int]
+        try:
+            reply = await self._redis.evalsha(script.digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            reply = await self._redis.eval(script.text, len(keys), *keys, *arguments)
+        return reply
+
+    def _is_due(self) -> bool:
+        if self._retry_at is None:
+            return True
+        due = self._clock() >= self._retry_at
+        if due:
+            self._retry_at = self._clock() + RETRY_EVERY
+        return due
+
+    def _lose(self, error: Exception) -> None:
+        if not self.lost:
+            log.warning("shared_state_lost", error=repr(error))
+        self._retry_at = self._clock() + RETRY_EVERY
+
+    def _find(self) -> None:
+        if self.lost:
+            log.warning("shared_state_restored")
+        self._retry_at = None

@@ -1,0 +1,164 @@
+"""Connections on which no request is in work end by themselves, and there is a most of them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from gateway.connection import Bounds
+from gateway.listen import bind, serve_http
+from tests.gateway.house import gateway, served, until
+
+HEAD = b"GET / HTTP/1.1\r\nHost: gateway\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 1000000\r\n\r\n"
+ANSWER = b"HTTP/1.1 204"
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Connect = Callable[[], Awaitable[Stream]]
+
+
+@asynccontextmanager
+async def serving(bounds: Bounds, seconds: float = 0) -> AsyncIterator[Connect]:
+    """A server whose answers take so long; it reads no body."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(seconds)  # slow work, not a wait for something
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    listener = bind("127.0.0.1", 0)
+    host, port = listener.getsockname()
+    streams: list[Stream] = []
+    stop = asyncio.Event()
+
+    async def connect() -> Stream:
+        streams.append(await asyncio.open_connection(host, port))
+        return streams[-1]
+
+    async def up() -> bool:
+        try:
+            reader, writer = await asyncio.open_connection(host, port)
+        except ConnectionRefusedError:
+            return False
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+        return True
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve_http(app, listener, bounds, 1, stop))
+        await until(up)
+        yield connect
+        stop.set()
+        for _, writer in streams:
+            writer.close()
+
+
+async def end_of(reader: asyncio.StreamReader) -> float:
+    """Seconds until the other side ends the connection."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    with contextlib.suppress(ConnectionResetError):
+        await asyncio.wait_for(reader.read(), 5)
+    return clock() - began
+
+
+async def answered(stream: Stream, request: bytes = HEAD) -> None:
+    reader, writer = stream
+    writer.write(request)
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    assert head.startswith(ANSWER)
+
+
+@pytest.mark.parametrize("sent", [b"", HEAD[:9], HEAD[:-2]])
+async def test_without_a_complete_head_a_connection_ends(sent: bytes) -> None:
+    async with serving(Bounds(10, head_seconds=0.3)) as connect:
+        reader, writer = await connect()
+        writer.write(sent)
+        assert await end_of(reader) >= 0.2
+
+
+async def test_a_head_that_comes_in_drops_gets_no_more_time_by_them() -> None:
+    async with serving(Bounds(10, head_seconds=0.3)) as connect:
+        reader, writer = await connect()
+
+        async def drip() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.02)  # a slow client, not a wait for something
+
+        dripping = asyncio.create_task(drip())
+        assert await end_of(reader) < 3
+        dripping.cancel()
+
+
+async def test_work_that_takes_longer_than_the_head_may_is_answered() -> None:
+    async with serving(Bounds(10, head_seconds=0.1), seconds=0.5) as connect:
+        stream = await connect()
+        await answered(stream)
+        await answered(stream)
+
+
+async def test_the_head_of_a_second_request_has_the_same_time() -> None:
+    async with serving(Bounds(10, head_seconds=0.3)) as connect:
+        stream = await connect()
+        await answered(stream)
+        stream[1].write(HEAD[:9])
+        assert await end_of(stream[0]) < 3
+
+
+async def test_the_rest_of_a_body_that_nobody_reads_has_the_same_time() -> None:
+    async with serving(Bounds(10, head_seconds=0.3)) as connect:
+        stream = await connect()
+        await answered(stream, POST)
+        stream[1].write(b"x" * 100)
+        assert await end_of(stream[0]) < 3
+
+
+async def test_between_two_requests_a_connection_may_idle_for_a_while() -> None:
+    async with serving(Bounds(10, head_seconds=0.1, idle_seconds=1)) as connect:
+        stream = await connect()
+        await answered(stream)
+        assert 0.5 < await end_of(stream[0]) < 3
+
+
+async def test_one_connection_too_many_is_closed_and_the_others_are_served() -> None:
+    async with serving(Bounds(2)) as connect:
+        held = [await connect() for _ in range(2)]
+        for stream in held:
+            await answered(stream)
+        surplus, _ = await connect()
+        assert await end_of(surplus) < 3
+        for stream in held:
+            await answered(stream)
+        held[0][1].close()
+
+        async def room() -> bool:
+            try:
+                await answered(await connect())
+            except (ConnectionError, asyncio.IncompleteReadError):
+                return False
+            return True
+
+        await until(room)
+
+
+async def test_the_process_keeps_to_the_number_that_it_is_told(tmp_path: Path) -> None:
+    told = {"MAX_CONNECTIONS": "1"}
+    async with served() as behind, gateway(behind, tmp_path / "log", told, wait=False) as house:
+        await until(house.listens)
+
+        async def served_alone() -> bool:
+            with contextlib.suppress(httpx.TransportError):
+                return (await house.http.get("/healthz")).status_code == 503
+            return False
+
+        await until(served_alone)
+        reader, writer = await asyncio.open_connection("127.0.0.1", house.http_port)
+        assert await end_of(reader) < 3
+        writer.close()

@@ -1,0 +1,66 @@
+"""What the gateway tells whoever collects metrics."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from chassis import identity
+from chassis.errors import Exhausted, SluiceError
+from chassis.identity import AccessLevel, Caller
+from gateway.admission import Admission, Room
+from gateway.answer import Found, Prompt, Written
+from gateway.flow import Flow
+from gateway.outcome import Reason
+from gateway.question import Question
+from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from tests.gateway.open_door import Boundless, Everywhere
+from tests.measured import values
+
+REFUSED, IN_FLIGHT = "sluice.gateway.refused", "sluice.gateway.in_flight"
+
+
+class Spent:
+    """Stages without capacity. `seen` is what was in flight when they were asked."""
+
+    seen = 0.0
+
+    async def retrieve(self, question: Question) -> Found[Passage]:
+        self.seen = in_flight()
+        raise Exhausted("used up")
+
+    async def assemble(self, question: Question, found: Found[Passage]) -> Prompt[Source]:
+        raise RuntimeError("nothing was found")
+
+    def as_found(self, passages: Sequence[Passage]) -> Sequence[Source]:
+        raise RuntimeError("nothing was found")
+
+    async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
+        raise RuntimeError("nothing was found")
+
+
+def in_flight() -> float:
+    return values().get(IN_FLIGHT, 0)
+
+
+def refused(reason: str) -> float:
+    return values(reason=reason).get(REFUSED, 0)
+
+
+@pytest.fixture(autouse=True)
+def _caller() -> None:
+    identity.enter(Caller("ana", "acme", AccessLevel.TEAM))
+
+
+async def test_refusals_are_counted_by_reason_and_seats_while_they_are_taken() -> None:
+    before, no_room, capacity = in_flight(), refused("NO_ROOM"), refused("CAPACITY")
+    stages, room = Spent(), Room(1, Everywhere())
+    admission = Admission(Boundless(), room, Flow(stages, stages, stages))
+    async with room.seat():
+        assert in_flight() == before + 1
+        with pytest.raises(SluiceError):
+            await admission.ask(Question("why"))
+    assert (refused("NO_ROOM"), refused("CAPACITY")) == (no_room + 1, capacity)
+    answer = await admission.ask(Question("why"))
+    assert answer.written.outcome.reason is Reason.CAPACITY
+    assert refused("CAPACITY") == capacity + 1
+    assert (stages.seen, in_flight()) == (before + 1, before)

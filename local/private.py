@@ -11,8 +11,9 @@ UMASK = 0o077
 
 def folder(path: Path) -> Path:
     """The folder, made with those above it that are not there; what is there stays as it is."""
-    for missing in [one for one in (path, *path.parents) if not one.exists()][::-1]:
+    for missing in [one for one in path.parents if not one.exists()][::-1]:
         missing.mkdir(FOLDER, exist_ok=True)
+    path.mkdir(FOLDER, exist_ok=True)
     return path
 
 

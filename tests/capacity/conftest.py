@@ -5,24 +5,20 @@ import pytest
 from redis import Redis
 
 from tests.capacity.crew import Crew
-from tests.capacity.server import Server
+from tests.capacity.server import Server, running_server
 
 
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("redis"))
-    server.start()
-    yield server
-    server.kill()
+    with running_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[Server]:
     """One that the test may stop or kill."""
-    server = Server(tmp_path)
-    server.start()
-    yield server
-    server.kill()
+    with running_server(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,6 +60,17 @@ class Server:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[Server]:
+    """A server that ends with the block."""
+    server = Server(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 def _answers(client: Redis) -> bool:

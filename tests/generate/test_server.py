@@ -1,6 +1,7 @@
 import json
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import grpc
 import pytest
@@ -13,6 +14,7 @@ from sluice.assemble.v1 import assemble_pb2
 from sluice.evidence.v1 import evidence_pb2
 from sluice.generate.v1 import generate_pb2 as pb
 from sluice.generate.v1.generate_pb2_grpc import GenerateServiceStub
+from tests.capacity.server import running_server
 from tests.scripted_provider import replies
 from tests.scripted_provider.server import Reply, ScriptedProvider
 from tests.stages import running
@@ -67,15 +69,17 @@ async def extractive() -> AsyncIterator[grpc.aio.Channel]:
 
 
 @pytest.fixture
-async def generated(provider: ScriptedProvider, redis_url: str) -> AsyncIterator[grpc.aio.Channel]:
-    async with running(
-        "generate",
-        SLUICE_ANSWER_MODE="generated",
-        SLUICE_ANSWER_BASE_URL=provider.base_url,
-        SLUICE_ANSWER_MODEL="model-a",
-        SLUICE_REDIS_URL=redis_url,
-    ) as channel:
-        yield channel
+async def generated(provider: ScriptedProvider, tmp_path: Path) -> AsyncIterator[grpc.aio.Channel]:
+    """With a Redis of its own: a throttle in one test must not cool the pool of the next."""
+    with running_server(tmp_path) as redis:
+        async with running(
+            "generate",
+            SLUICE_ANSWER_MODE="generated",
+            SLUICE_ANSWER_BASE_URL=provider.base_url,
+            SLUICE_ANSWER_MODEL="model-a",
+            SLUICE_REDIS_URL=redis.url,
+        ) as channel:
+            yield channel
 
 
 async def test_the_extractive_process_quotes_abstains_and_refuses_bad_requests(
@@ -140,9 +144,10 @@ async def test_the_generated_process_answers_and_words_every_failure(
 
     unavailable = {
         outcome_pb2.UNAVAILABLE_REASON_MODEL_UNAVAILABLE: replies.refused(500),
-        outcome_pb2.UNAVAILABLE_REASON_CAPACITY: replies.refused(429),
         outcome_pb2.UNAVAILABLE_REASON_INVALID_OUTPUT: replies.answer("no JSON"),
         outcome_pb2.UNAVAILABLE_REASON_REFUSED: replies.refused(400, "content_filter"),
+        # Last, since it cools the pool down.
+        outcome_pb2.UNAVAILABLE_REASON_CAPACITY: replies.refused(429),
     }
     for reason, scripted in unavailable.items():
         provider.script(scripted)

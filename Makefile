@@ -16,7 +16,7 @@ setup: $(STAMP) ## install the locked dependencies into .venv
 $(STAMP): requirements.txt requirements-setup.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.txt
-	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.txt
+	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

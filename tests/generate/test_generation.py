@@ -116,7 +116,6 @@ VERDICTS: list[tuple[Reply, Verdict]] = [
     (replies.stream(replies.chunk(None, finish="content_filter")), Verdict.REFUSED),
     (replies.stream(replies.chunk(refusal="no", finish="stop")), Verdict.REFUSED),
     (replies.refused(400, "content_filter"), Verdict.REFUSED),
-    (replies.refused(429, headers={"retry-after": "3"}), Verdict.CAPACITY),
     (replies.refused(500), Verdict.MODEL_UNAVAILABLE),
     (replies.refused(401), Verdict.MODEL_UNAVAILABLE),
     (replies.refused(404), Verdict.MODEL_UNAVAILABLE),
@@ -138,6 +137,19 @@ async def test_every_other_end_has_its_verdict_no_text_and_one_settled_attempt(
     assert await pool.places_taken() == 0
     used = 52 if result.spent.input_tokens is not None else INPUT + OUTPUT
     assert await pool.tokens_spent() == used or verdict is Verdict.REFUSED
+
+
+async def test_a_throttle_has_its_verdict_and_cools_the_pool_for_everybody(
+    make: Make, provider: ScriptedProvider, pool: Pool
+) -> None:
+    provider.script(replies.refused(429, headers={"retry-after": "3"}))
+    result = await make().answer(TASK)
+    assert (result.verdict, result.text, result.spent.attempts) == (Verdict.CAPACITY, "", 1)
+    seen = await pool.replica.snapshot()
+    assert sum(seen.in_flight.values()) == 0
+    assert 0 < seen.cooldown <= 3
+    assert (await make().answer(TASK)).verdict is Verdict.CAPACITY
+    assert len(provider.arrivals) == 1
 
 
 @pytest.mark.parametrize(
@@ -205,7 +217,9 @@ async def test_a_full_pool_is_capacity_before_the_provider_sees_anything(
 async def test_a_bucket_that_cannot_be_asked_lets_nothing_through(
     make: Make, provider: ScriptedProvider, free_port: Callable[[], int]
 ) -> None:
-    bucket = SharedBucket.connect(f"redis://127.0.0.1:{free_port()}/0", "answers", SLOW)
+    bucket = SharedBucket.connect(
+        f"redis://127.0.0.1:{free_port()}/0", "answers", SLOW, local_share=0
+    )
     result = await make(bucket=bucket).answer(TASK)
     await bucket.close()
     assert result == Result(Verdict.CAPACITY, spent=Spent())

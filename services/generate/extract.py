@@ -89,6 +89,19 @@ def _naming(name: str, sources: Sequence[Source]) -> set[str]:
     return {source.document for source in sources if _names(source, name)}
 
 
+def _titled(name: str, sources: Sequence[Source]) -> set[str]:
+    """The documents that bear the name, spelled apart or not: others only mention it."""
+    return {
+        source.document
+        for source in sources
+        if any(_joined(title) == name for title in (source.title, *source.headings[:1]))
+    }
+
+
+def _joined(title: str) -> str:
+    return "".join(words.fold(title).split())
+
+
 def _names(source: Source, name: str) -> bool:
     """Whether the name occurs whole, or all its words do."""
     everything = "\n".join((source.title, *source.headings, source.text))
@@ -110,7 +123,7 @@ def _relevance(
 
 def _judged(part: Part, pieces: Sequence[Quotable], relevance: dict[str, float]) -> list[_Judged]:
     sources = list({piece.source.label: piece.source for piece in pieces}.values())
-    naming = [_naming(name, sources) for name in part.names]
+    naming = [_titled(name, sources) or _naming(name, sources) for name in part.names]
     telling = [documents for documents in naming if len(documents) <= SHARED_NAME]
     found = []
     for weighed in weigh(part, pieces):

@@ -135,6 +135,17 @@ def test_a_name_counts_in_its_whole_document() -> None:
     assert quotes(question, named, strange) == []
 
 
+def test_the_document_that_bears_the_name_is_quoted_and_not_those_that_mention_it() -> None:
+    meaning = prose("The filesystem is predicted to run out of space within four hours.")
+    own = source("S1", meaning, title="Disk Filling Up", headings=("Meaning",), score=0.89)
+    others = [
+        source(f"S{at}", prose("This alert means nearly what DiskFillingUp means."), title=title)
+        for at, title in enumerate(("DiskAlmostFull", "InodesFillingUp", "Writing runbooks"), 2)
+    ]
+    found = extract("What does DiskFillingUp mean?", [*others, own], Scores.COSINE, CALIBRATION)
+    assert [piece.text for piece in found] == [meaning.text]
+
+
 def test_a_source_in_another_language_is_quoted_only_where_it_stands_out() -> None:
     question = "At what wind speed are the sailings suspended?"
     storm = source("S1", *FERRY.blocks, title=FERRY.title, score=0.88)

@@ -64,7 +64,9 @@ QUESTION = "What has to be checked before a replica is promoted?"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--context", type=int, default=32_768, help="context limit in tokens")
-    context: int = parser.parse_args().context
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    options = parser.parse_args()
+    context: int = options.context
     encoding = vocabulary("o200k_base")
 
     def count(text: str) -> int:
@@ -95,7 +97,11 @@ def main() -> None:
         "ratio": round(theirs / ours, 1),
         "same_message": assembly.user == recounted,
     }
-    print(json.dumps(report))
+    if options.json:
+        print(json.dumps(report))
+        return
+    for name, value in report.items():
+        print(f"{name:20} {value}")
 
 
 def _candidates(chance: random.Random) -> tuple[Candidate, ...]:

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from opentelemetry.instrumentation.grpc import aio_server_interceptor, filters
 
-from chassis import channels, logs, tracing
+from chassis import channels, logs, telemetry
 from chassis.edge import Edge, Verify
 from chassis.health import Dependency, Health
 from chassis.settings import ProcessSettings
@@ -85,13 +85,13 @@ async def serve(  # noqa: PLR0913 - one argument a part of the process
 def run(
     process: str, settings: ProcessSettings, main: Callable[[], Coroutine[Any, Any, None]]
 ) -> None:
-    """Set up logs and tracing, run `main` on one event loop, flush what is left to export."""
+    """Set up logs and telemetry, run `main` on one event loop, flush what is left to export."""
     logs.start(process, settings.log_level)
-    provider = tracing.start(process, settings.otlp_endpoint)
+    exporting = telemetry.start(process, settings.otlp_endpoint)
     try:
         uvloop.run(main())
     finally:
-        tracing.stop(provider)
+        exporting.stop()
 
 
 def _stop_event() -> asyncio.Event:

@@ -34,7 +34,7 @@ class ProcessSettings(BaseSettings):
     )
     otlp_endpoint: str = Field(
         "",
-        description="OTLP/gRPC collector for traces; none are exported when empty",
+        description="OTLP/gRPC collector for traces and metrics; empty exports none",
         examples=["http://127.0.0.1:4317"],
     )
 

@@ -6,6 +6,14 @@ from types import TracebackType
 from typing import Self
 
 import grpc
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import (
+    MetricsServiceServicer,
+    add_MetricsServiceServicer_to_server,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -16,14 +24,29 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 )
 
 
+class Metrics(MetricsServiceServicer):
+    """Keeps every export of metrics."""
+
+    def __init__(self) -> None:
+        self.exported: list[ExportMetricsServiceRequest] = []
+
+    def Export(  # noqa: N802 - the contract's name
+        self, request: ExportMetricsServiceRequest, context: object
+    ) -> ExportMetricsServiceResponse:
+        self.exported.append(request)
+        return ExportMetricsServiceResponse()
+
+
 class Collector(TraceServiceServicer):
     """Listens on a free loopback port while entered."""
 
     def __init__(self) -> None:
         self.exported: list[ExportTraceServiceRequest] = []
+        self.metrics = Metrics()
         self._lock = threading.Lock()
         self._server = grpc.server(ThreadPoolExecutor(2))
         add_TraceServiceServicer_to_server(self, self._server)  # type: ignore[no-untyped-call] # untyped
+        add_MetricsServiceServicer_to_server(self.metrics, self._server)  # type: ignore[no-untyped-call] # untyped
         self._port = self._server.add_insecure_port("127.0.0.1:0")
 
     @property
@@ -43,10 +66,20 @@ class Collector(TraceServiceServicer):
                             found.setdefault(span.trace_id.hex(), set()).add(service)
         return found
 
+    def metric_names(self) -> set[str]:
+        """Names of all metrics that arrived."""
+        return {
+            metric.name
+            for request in self.metrics.exported
+            for resource in request.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        }
+
     def text(self) -> str:
         """Everything that was exported, as text."""
         with self._lock:
-            return "\n".join(str(request) for request in self.exported)
+            return "\n".join(str(request) for request in [*self.exported, *self.metrics.exported])
 
     def Export(  # noqa: N802 - the contract's name
         self, request: ExportTraceServiceRequest, context: object

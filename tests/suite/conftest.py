@@ -103,7 +103,12 @@ def suite(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Ite
     data = tmp_path_factory.mktemp("suite")
     ports = port_numbers.all_free()
     settings = {port_numbers.setting(name): str(port) for name, port in ports.items()}
-    environment = {**os.environ, **settings, "SLUICE_OTLP_ENDPOINT": collector.endpoint}
+    environment = {
+        **os.environ,
+        **settings,
+        "SLUICE_OTLP_ENDPOINT": collector.endpoint,
+        "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "cli.main", "up", "--data", str(data)],
         env=environment,

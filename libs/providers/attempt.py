@@ -46,20 +46,26 @@ def estimate(counts: Sequence[int], texts: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """How the calls of one pool are made; `timeout` is in seconds and for a single one."""
+    """How the calls of one pool are made.
+
+    `timeout` bounds a single one, `patience` the wait of interactive work for its start, both in
+    seconds.
+    """
 
     pool: str
     bucket: SharedBucket
     timeout: float
+    patience: float = 0.0
 
     @asynccontextmanager
     async def one(self, tokens: int, workload: Workload) -> AsyncIterator[Reservation]:
         """Holds a reservation of `tokens` for the body, which makes one call.
 
-        Interactive work is refused at once where the pool is short, batch work waits within the
-        request's deadline. How the call ends is told to the pool before this returns: after a
-        throttle no process starts another. Raises what `capacity` refuses with, DeadlineExceeded,
-        and for the call's own failures one of `failures`.
+        Where the pool is short, interactive work waits in order of arrival if its turn comes
+        within `patience`, and is refused at once otherwise; batch work waits within the request's
+        deadline. How the call ends is told to the pool before this returns: after a throttle no
+        process starts another. Raises what `capacity` refuses with, DeadlineExceeded, and for the
+        call's own failures one of `failures`.
         """
         async with self._reserved(tokens, workload) as reservation, self._told():
             try:
@@ -94,7 +100,7 @@ class Attempts:
         self, tokens: int, workload: Workload
     ) -> AbstractAsyncContextManager[Reservation]:
         if workload is Workload.INTERACTIVE:
-            return self.bucket.reserve(tokens, workload)
+            return self.bucket.reserve(tokens, workload, self.patience)
         return self.bucket.acquire(tokens, workload, deadlines.within(BATCH_WAIT).at)
 
     @asynccontextmanager

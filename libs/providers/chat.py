@@ -67,12 +67,13 @@ class ChatClient:
         bucket: SharedBucket,
         attempt_timeout: float,
         options: ChatOptions,
+        interactive_wait: float = 0.0,
     ) -> None:
         self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
         self._base_url = base_url
         self._model = model
         self._options = options
-        self._attempts = Attempts("answers", bucket, attempt_timeout)
+        self._attempts = Attempts("answers", bucket, attempt_timeout, interactive_wait)
 
     async def complete(
         self,

@@ -49,12 +49,13 @@ class EmbeddingClient:
         dimensions: int,
         bucket: SharedBucket,
         attempt_timeout: float,
+        interactive_wait: float = 0.0,
     ) -> None:
         self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
         self._base_url = base_url
         self._model = model
         self._dimensions = dimensions
-        self._attempts = Attempts("embeddings", bucket, attempt_timeout)
+        self._attempts = Attempts("embeddings", bucket, attempt_timeout, interactive_wait)
 
     async def embed(
         self, inputs: Sequence[str], tokens: Sequence[int], workload: Workload

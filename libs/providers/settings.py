@@ -53,6 +53,14 @@ class CapacitySettings(BaseSettings):
         examples=["10"],
     )
 
+    interactive_wait_seconds: float = Field(
+        2,
+        ge=0,
+        le=60,
+        description="longest that a question waits for its turn at a provider; 0 refuses at once",
+        examples=["2"],
+    )
+
     def bucket(self, pool: str, limits: Limits) -> SharedBucket:
         """This process's share in the pool of that name."""
         return SharedBucket.connect(

@@ -66,6 +66,7 @@ def generated(settings: GenerateSettings) -> Mode:
         model=settings.answer_model,
         bucket=bucket,
         attempt_timeout=settings.answer_attempt_seconds,
+        interactive_wait=settings.interactive_wait_seconds,
         options=ChatOptions(
             output_tokens=settings.answer_output_tokens,
             limit_parameter=settings.answer_limit_parameter,

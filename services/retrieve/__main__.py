@@ -32,6 +32,7 @@ async def process(settings: RetrieveSettings) -> None:
         dimensions=profile.dimensions,
         bucket=bucket,
         attempt_timeout=settings.embedding_attempt_seconds,
+        interactive_wait=settings.interactive_wait_seconds,
     )
     qdrant = collection.connect(settings.qdrant_url, settings.qdrant_api_key.get_secret_value())
     index = Index(qdrant, settings.collection, profile)

@@ -1,10 +1,11 @@
 import asyncio
 import time
+import uuid
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from capacity import Workload
+from capacity import Limits, SharedBucket, Workload
 from chassis import deadlines
 from chassis.deadlines import Deadline
 from chassis.errors import ContractMismatch, DeadlineExceeded, SluiceError
@@ -189,3 +190,40 @@ async def test_the_requests_deadline_ends_a_stalled_call(
     exchange = await provider.arrival(0)
     await asyncio.wait_for(exchange.left.wait(), 2)
     assert await pool.places_taken() == 0
+
+
+@pytest.mark.parametrize(("patience", "admitted"), [(5.0, 3), (0.0, 1)])
+async def test_interactive_calls_wait_for_their_turn_only_as_long_as_they_may(
+    provider: ScriptedProvider, redis_url: str, patience: float, admitted: int
+) -> None:
+    # One request at once, the next one half a second later.
+    limits = Limits(
+        requests_per_minute=121,
+        tokens_per_minute=60_000_000,
+        in_flight=8,
+        max_reservation=100,
+        interactive_reserve=0,
+        request_burst=1,
+    )
+    pool = uuid.uuid4().hex
+    bucket = SharedBucket.connect(
+        redis_url, pool, limits, decision_timeout=5, lease=1, local_share=0
+    )
+    client = EmbeddingClient(
+        base_url=provider.base_url,
+        api_key="",
+        model="model-e",
+        dimensions=3,
+        bucket=bucket,
+        attempt_timeout=5,
+        interactive_wait=patience,
+    )
+    async with bucket.acquire(1, Workload.BATCH, time.monotonic() + 10) as opening:
+        opening.not_begun()
+    provider.script(*[replies.vectors([[1.0, 0.0, 0.0]])] * 3)
+    calls = (client.embed(["a"], [1], Workload.INTERACTIVE) for _ in range(3))
+    done = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(vectors, list) for vectors in done) == admitted
+    assert len(provider.arrivals) == admitted
+    await client.close()
+    await bucket.close()

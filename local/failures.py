@@ -1,7 +1,7 @@
 """Why a suite does not run. The messages are for the person at the terminal.
 
 LocalFailure
-├── Refused      nothing was started: a setting, a port or another suite is in the way
+├── Refused      nothing goes on: a setting, a port or another suite is in the way
 ├── NotReady     a process ended or stayed unready while the suite started
 └── GaveUp       a process kept dying
 """

@@ -78,7 +78,8 @@ def check(ports: Mapping[str, int]) -> None:
             problems.append(f"port {port} is set for {owner[port]} and {name}: set {setting(name)}")
         elif not is_free(port):
             problems.append(
-                f"port {port} for {name} is in use: free it or set {setting(name)} to another one"
+                f"port {port} for {name} is in use: free it or set another one,"
+                f" for example {setting(name)}={free(1)[0]}"
             )
         owner.setdefault(port, name)
     if problems:

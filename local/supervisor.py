@@ -10,9 +10,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from chassis.settings import EXIT_BAD_SETTINGS
 from local import private
 from local.child import Child, Part
-from local.failures import GaveUp, NotReady
+from local.failures import GaveUp, NotReady, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,10 @@ class Supervisor:
         return {name: kept.child.pid for name, kept in self._kept.items()}
 
     async def start(self) -> None:
-        """Start all and wait until they answer. Raises NotReady after ending what was started."""
+        """Start all and wait until they answer.
+
+        After ending what was started raises Refused for a wrong setting, NotReady for the rest.
+        """
         private.folder(self._folder)
         complete = False
         try:
@@ -118,7 +122,8 @@ class Supervisor:
     async def _await_ready(self, part: Part) -> None:
         child = self._kept[part.name].child
         if not await child.ready():
-            raise NotReady(f"{part.name}: {self._epitaph(child)}")
+            kind = Refused if child.code == EXIT_BAD_SETTINGS else NotReady
+            raise kind(f"{part.name}: {self._epitaph(child)}")
         self._tell(child, State.READY)
 
     async def _keep(self, part: Part) -> None:

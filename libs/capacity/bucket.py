@@ -178,12 +178,20 @@ class SharedBucket:
         limits: Limits | None = self._limits
         if not self._lost:
             try:
-                state = await self._store.state() or State(opens_in=self._store.opening)
+                state = await self._seen()
             except CapacityUnavailable as error:
                 self._lose(error)
         if state is None:
             state, limits = self._local.state(), self._local.limits
         return Snapshot.measure(limits, state, self.mode, self._circuit.state)
+
+    async def _seen(self) -> State:
+        """Who only looks may have a connection from before Redis restarted: one more look."""
+        try:
+            state = await self._store.state()
+        except CapacityUnavailable:
+            state = await self._store.state()
+        return state or State(opens_in=self._store.opening)
 
     async def check(self) -> None:
         """Raises CapacityUnavailable when Redis does not decide in time.

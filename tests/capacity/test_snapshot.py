@@ -91,3 +91,11 @@ async def test_the_share_set_aside_is_not_shown_as_shared(
     assert shot.pool.requests.limit == pytest.approx(5_400, abs=1)
     assert shot.pool.tokens.limit == pytest.approx(540_000, abs=1)
     assert shot.pool.places == 90
+
+
+async def test_who_only_looks_sees_the_pool_at_once_after_a_restart(own_server: Server) -> None:
+    async with bucket(own_server.url, LIMITS) as looking:
+        assert (await looking.snapshot()).mode is Mode.SHARED
+        own_server.kill()
+        own_server.start()
+        assert (await looking.snapshot()).mode is Mode.SHARED

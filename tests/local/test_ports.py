@@ -23,9 +23,12 @@ def test_a_taken_port_is_named_with_the_setting_that_changes_it() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(Refused) as refusal:
             ports.check({"retrieve": port})
-    assert refusal.value.message == (
-        f"port {port} for retrieve is in use: free it or set SLUICE_RETRIEVE_PORT to another one"
+    said, _, example = refusal.value.message.rpartition("=")
+    assert said == (
+        f"port {port} for retrieve is in use: free it or set another one,"
+        " for example SLUICE_RETRIEVE_PORT"
     )
+    assert ports.is_free(int(example))
 
 
 def test_a_port_set_twice_is_refused() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from local.failures import GaveUp, NotReady
+from chassis.settings import EXIT_BAD_SETTINGS
+from local.failures import GaveUp, LocalFailure, NotReady, Refused
 from local.supervisor import Policy, State, Supervisor
 from tests.local.parts import DEAF, SILENT, Told, part
 
@@ -77,14 +78,17 @@ async def test_a_part_that_keeps_dying_is_given_up_with_its_last_words(tmp_path:
     assert told.states("stage").count(RESTARTING) == 2
 
 
-async def test_a_part_that_ends_while_starting_ends_the_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "kind"), [(1, NotReady), (EXIT_BAD_SETTINGS, Refused)])
+async def test_a_part_that_ends_while_starting_ends_the_start(
+    tmp_path: Path, code: int, kind: type[LocalFailure]
+) -> None:
     told = Told()
-    broken = part("broken", program="print('no such option'); raise SystemExit(2)")
+    broken = part("broken", program=f"print('no such option'); raise SystemExit({code})")
     supervisor = Supervisor([[part("store")], [broken]], tmp_path, told, EAGER)
-    with pytest.raises(NotReady) as failure:
+    with pytest.raises(kind) as failure:
         await supervisor.start()
     assert failure.value.message.startswith(
-        "broken: ended with exit code 2, its last line: no such option (log: "
+        f"broken: ended with exit code {code}, its last line: no such option (log: "
     )
     assert told.states("store") == [READY, STOPPED]
 

@@ -1,6 +1,5 @@
 """The gateway as the command line calls it: HTTP in, plain values or our errors out."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -118,8 +117,6 @@ def _refusal(reply: httpx.Response) -> errors.SluiceError:
         problem = {}
     message = problem.get("detail") or f"{reply.url} answered {reply.status_code}"
     reason = problem.get("reason", "")
-    if problem.get("retry_after"):
-        message += f": try again in {math.ceil(problem['retry_after'])} s"
     kind = _KINDS.get(reply.status_code)
     if kind is not None:
         return kind(message, reason=reason, retry_after=problem.get("retry_after"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -56,11 +57,13 @@ class Output:
         """The error in one or a few lines on standard error, and as the document."""
         reason = failure.reason if isinstance(failure, SluiceError) else type(failure).__name__
         message = "\n".join([failure.message, *_notes(failure)])
-        error: dict[str, object] = {"message": message, "reason": reason}
+        error: dict[str, Any] = {"message": message, "reason": reason}
         if isinstance(failure, SluiceError) and failure.retry_after is not None:
             error["retry_after"] = failure.retry_after
         terminal = console(stderr=True)
         terminal.print(Text(safe(message), style="red"), soft_wrap=True)
+        if "retry_after" in error:
+            terminal.print(f"Try again in {math.ceil(error['retry_after'])} s.", soft_wrap=True)
         if isinstance(failure, Unauthenticated) and not expired(failure):
             terminal.print(REFUSED_IDENTITY, soft_wrap=True)
         self.document({"error": error})

@@ -178,7 +178,7 @@ async def test_a_refusal_is_a_line_and_with_json_a_document(
     gateway.status, gateway.body = 503, {"detail": "no\x07room", "reason": "BUSY", "retry_after": 2}
     result = await sluice(tmp_path, "ask", "When?", "--json", SLUICE_GATEWAY_URL=gateway.url)
     assert result.code == exits.UNREACHABLE
-    assert result.err == "no\N{REPLACEMENT CHARACTER}room\n"
+    assert result.err == "no\N{REPLACEMENT CHARACTER}room\nTry again in 2 s.\n"
     error = {"message": "no\x07room", "reason": "BUSY", "retry_after": 2}
     assert result.document == {"error": error}
 

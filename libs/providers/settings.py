@@ -53,6 +53,13 @@ class CapacitySettings(BaseSettings):
         examples=["10"],
     )
 
+    capacity_decision_seconds: float = Field(
+        0.05,
+        gt=0,
+        le=5,
+        description="longest that one decision may take before Redis counts as lost",
+        examples=["0.05"],
+    )
     interactive_wait_seconds: float = Field(
         2,
         ge=0,
@@ -67,6 +74,7 @@ class CapacitySettings(BaseSettings):
             self.redis_url,
             pool,
             limits,
+            decision_timeout=self.capacity_decision_seconds,
             local_share=self.local_share,
             max_processes=self.max_processes,
             ramp_seconds=self.cooldown_ramp_seconds,

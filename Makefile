@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Test processes at once; 0 runs everything in one, which is slower and steadier.
+WORKERS ?= 2
 CODE := libs services gateway cli local bench tests
 
 .DEFAULT_GOAL := help
@@ -43,7 +45,7 @@ type: $(STAMP) ## mypy, strict
 	$(BIN)/mypy $(CODE)
 
 test: $(STAMP) ## set up and run every test
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 soak: $(STAMP) ## run the long versions of the tests
 	$(BIN)/pytest -m soak

@@ -42,6 +42,7 @@ Free the disk.
 | delete | sre |
 """
 SECONDS = 30.0
+GRACE = 15.0  # seconds after which a supervisor kills
 
 
 @pytest.fixture(scope="module")
@@ -379,6 +380,6 @@ async def test_abandoned_work_holds_up_neither_others_nor_the_end(
             for call in calls:
                 call.cancel()
         stage.process.terminate()
-        assert await asyncio.to_thread(stage.process.wait, 5) == 0
+        assert await asyncio.to_thread(stage.process.wait, GRACE) == 0
     finally:
         stage.kill()

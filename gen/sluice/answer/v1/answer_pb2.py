@@ -28,7 +28,7 @@ from sluice.evidence.v1 import evidence_pb2 as sluice_dot_evidence_dot_v1_dot_ev
 from sluice.retrieve.v1 import retrieve_pb2 as sluice_dot_retrieve_dot_v1_dot_retrieve__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsluice/answer/v1/answer.proto\x12\x10sluice.answer.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1esluice/answer/v1/outcome.proto\x1a!sluice/evidence/v1/evidence.proto\x1a!sluice/retrieve/v1/retrieve.proto\"\\\n\nAskRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12,\n\x07\x66ilters\x18\x02 \x01(\x0b\x32\x1b.sluice.retrieve.v1.Filters\x12\x0e\n\x06locale\x18\x03 \x01(\t\"H\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12*\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xf0\x02\n\x0b\x41skResponse\x12\x11\n\tanswer_id\x18\x01 \x01(\t\x12*\n\x07outcome\x18\x02 \x01(\x0b\x32\x19.sluice.answer.v1.Outcome\x12\x0c\n\x04text\x18\x03 \x01(\t\x12-\n\tcitations\x18\x04 \x03(\x0b\x32\x1a.sluice.answer.v1.Citation\x12+\n\x07sources\x18\x05 \x03(\x0b\x32\x1a.sluice.evidence.v1.Source\x12&\n\x05usage\x18\x06 \x01(\x0b\x32\x17.sluice.answer.v1.Usage\x12.\n\x07timings\x18\x07 \x03(\x0b\x32\x1d.sluice.answer.v1.StageTiming\x12\x1c\n\x14instructions_version\x18\x08 \x01(\t\x12\x33\n\x0bscore_space\x18\t \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12\r\n\x05\x65poch\x18\n \x01(\x04\x32S\n\rAnswerService\x12\x42\n\x03\x41sk\x12\x1c.sluice.answer.v1.AskRequest\x1a\x1d.sluice.answer.v1.AskResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsluice/answer/v1/answer.proto\x12\x10sluice.answer.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1esluice/answer/v1/outcome.proto\x1a!sluice/evidence/v1/evidence.proto\x1a!sluice/retrieve/v1/retrieve.proto\"\\\n\nAskRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12,\n\x07\x66ilters\x18\x02 \x01(\x0b\x32\x1b.sluice.retrieve.v1.Filters\x12\x0e\n\x06locale\x18\x03 \x01(\t\"H\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12*\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa2\x03\n\x0b\x41skResponse\x12\x11\n\tanswer_id\x18\x01 \x01(\t\x12*\n\x07outcome\x18\x02 \x01(\x0b\x32\x19.sluice.answer.v1.Outcome\x12\x0c\n\x04text\x18\x03 \x01(\t\x12-\n\tcitations\x18\x04 \x03(\x0b\x32\x1a.sluice.answer.v1.Citation\x12+\n\x07sources\x18\x05 \x03(\x0b\x32\x1a.sluice.evidence.v1.Source\x12&\n\x05usage\x18\x06 \x01(\x0b\x32\x17.sluice.answer.v1.Usage\x12.\n\x07timings\x18\x07 \x03(\x0b\x32\x1d.sluice.answer.v1.StageTiming\x12\x1c\n\x14instructions_version\x18\x08 \x01(\t\x12\x33\n\x0bscore_space\x18\t \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12\r\n\x05\x65poch\x18\n \x01(\x04\x12\x30\n\nprovenance\x18\x0b \x01(\x0b\x32\x1c.sluice.answer.v1.Provenance\"=\n\x10\x41skStreamRequest\x12)\n\x03\x61sk\x18\x01 \x01(\x0b\x32\x1c.sluice.answer.v1.AskRequest\"[\n\rStageProgress\x12\r\n\x05stage\x18\x01 \x01(\t\x12/\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x42\n\n\x08_elapsed\"\xc4\x01\n\x11\x41skStreamResponse\x12\x30\n\x05stage\x18\x01 \x01(\x0b\x32\x1f.sluice.answer.v1.StageProgressH\x00\x12\x0f\n\x05\x64\x65lta\x18\x02 \x01(\tH\x00\x12\x32\n\nretraction\x18\x03 \x01(\x0b\x32\x1c.sluice.answer.v1.RetractionH\x00\x12/\n\x06\x61nswer\x18\x04 \x01(\x0b\x32\x1d.sluice.answer.v1.AskResponseH\x00\x42\x07\n\x05\x65vent2\xab\x01\n\rAnswerService\x12\x42\n\x03\x41sk\x12\x1c.sluice.answer.v1.AskRequest\x1a\x1d.sluice.answer.v1.AskResponse\x12V\n\tAskStream\x12\".sluice.answer.v1.AskStreamRequest\x1a#.sluice.answer.v1.AskStreamResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,7 +40,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STAGETIMING']._serialized_start=279
   _globals['_STAGETIMING']._serialized_end=351
   _globals['_ASKRESPONSE']._serialized_start=354
-  _globals['_ASKRESPONSE']._serialized_end=722
-  _globals['_ANSWERSERVICE']._serialized_start=724
-  _globals['_ANSWERSERVICE']._serialized_end=807
+  _globals['_ASKRESPONSE']._serialized_end=772
+  _globals['_ASKSTREAMREQUEST']._serialized_start=774
+  _globals['_ASKSTREAMREQUEST']._serialized_end=835
+  _globals['_STAGEPROGRESS']._serialized_start=837
+  _globals['_STAGEPROGRESS']._serialized_end=928
+  _globals['_ASKSTREAMRESPONSE']._serialized_start=931
+  _globals['_ASKSTREAMRESPONSE']._serialized_end=1127
+  _globals['_ANSWERSERVICE']._serialized_start=1130
+  _globals['_ANSWERSERVICE']._serialized_end=1301
 # @@protoc_insertion_point(module_scope)

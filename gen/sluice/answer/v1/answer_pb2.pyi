@@ -98,6 +98,7 @@ class AskResponse(_message.Message):
     INSTRUCTIONS_VERSION_FIELD_NUMBER: _builtins.int
     SCORE_SPACE_FIELD_NUMBER: _builtins.int
     EPOCH_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """Id of this answer, for support questions; also in every log line."""
     text: _builtins.str
@@ -128,6 +129,10 @@ class AskResponse(_message.Message):
     def timings(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTiming]:
         """Time per stage, in order."""
 
+    @_builtins.property
+    def provenance(self) -> _outcome_pb2.Provenance:
+        """How it came about."""
+
     def __init__(
         self,
         *,
@@ -141,11 +146,108 @@ class AskResponse(_message.Message):
         instructions_version: _builtins.str = ...,
         score_space: _evidence_pb2.ScoreSpace.ValueType = ...,
         epoch: _builtins.int = ...,
+        provenance: _outcome_pb2.Provenance | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "provenance", b"provenance", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citations", b"citations", "epoch", b"epoch", "instructions_version", b"instructions_version", "outcome", b"outcome", "score_space", b"score_space", "sources", b"sources", "text", b"text", "timings", b"timings", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_id", b"answer_id", "citations", b"citations", "epoch", b"epoch", "instructions_version", b"instructions_version", "outcome", b"outcome", "provenance", b"provenance", "score_space", b"score_space", "sources", b"sources", "text", b"text", "timings", b"timings", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AskResponse: _TypeAlias = AskResponse  # noqa: Y015
+
+@_typing.final
+class AskStreamRequest(_message.Message):
+    """The question."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ask(self) -> Global___AskRequest:
+        """As for the buffered call."""
+
+    def __init__(
+        self,
+        *,
+        ask: Global___AskRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ask", b"ask"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ask", b"ask"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AskStreamRequest: _TypeAlias = AskStreamRequest  # noqa: Y015
+
+@_typing.final
+class StageProgress(_message.Message):
+    """A stage begins, or ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    ELAPSED_FIELD_NUMBER: _builtins.int
+    stage: _builtins.str
+    """The stage: "retrieve", "assemble" or "generate"."""
+    @_builtins.property
+    def elapsed(self) -> _duration_pb2.Duration:
+        """How long it took; absent while it runs."""
+
+    def __init__(
+        self,
+        *,
+        stage: _builtins.str = ...,
+        elapsed: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_elapsed", b"_elapsed", "elapsed", b"elapsed"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_elapsed", b"_elapsed", "elapsed", b"elapsed", "stage", b"stage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__elapsed: _TypeAlias = _typing.Literal["elapsed"]  # noqa: Y015
+    _WhichOneofArgType__elapsed: _TypeAlias = _typing.Literal["_elapsed", b"_elapsed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__elapsed) -> _WhichOneofReturnType__elapsed | None: ...
+
+Global___StageProgress: _TypeAlias = StageProgress  # noqa: Y015
+
+@_typing.final
+class AskStreamResponse(_message.Message):
+    """One event."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    DELTA_FIELD_NUMBER: _builtins.int
+    RETRACTION_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    delta: _builtins.str
+    """Text to append to what was shown. Provisional until the answer."""
+    @_builtins.property
+    def stage(self) -> Global___StageProgress:
+        """A stage begins, or ended."""
+
+    @_builtins.property
+    def retraction(self) -> _outcome_pb2.Retraction:
+        """Everything shown is withdrawn; no delta follows."""
+
+    @_builtins.property
+    def answer(self) -> Global___AskResponse:
+        """The answer; its text replaces what was shown."""
+
+    def __init__(
+        self,
+        *,
+        stage: Global___StageProgress | None = ...,
+        delta: _builtins.str = ...,
+        retraction: _outcome_pb2.Retraction | None = ...,
+        answer: Global___AskResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "delta", b"delta", "event", b"event", "retraction", b"retraction", "stage", b"stage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "delta", b"delta", "event", b"event", "retraction", b"retraction", "stage", b"stage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["stage", "delta", "retraction", "answer"]  # noqa: Y015
+    _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
+
+Global___AskStreamResponse: _TypeAlias = AskStreamResponse  # noqa: Y015

@@ -41,6 +41,11 @@ class AnswerServiceStub:
                 request_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskRequest.SerializeToString,
                 response_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskResponse.FromString,
                 _registered_method=True)
+        self.AskStream = channel.unary_stream(
+                '/sluice.answer.v1.AnswerService/AskStream',
+                request_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamRequest.SerializeToString,
+                response_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamResponse.FromString,
+                _registered_method=True)
 
 
 class AnswerServiceServicer:
@@ -56,6 +61,15 @@ class AnswerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AskStream(self, request, context):
+        """The same, told as it comes about: stages as they begin and end, text as it
+        is released, then exactly one answer that ends the stream. A stream that
+        ends without one was interrupted, and its text is void. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AnswerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -63,6 +77,11 @@ def add_AnswerServiceServicer_to_server(servicer, server):
                     servicer.Ask,
                     request_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskRequest.FromString,
                     response_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskResponse.SerializeToString,
+            ),
+            'AskStream': grpc.unary_stream_rpc_method_handler(
+                    servicer.AskStream,
+                    request_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamRequest.FromString,
+                    response_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -94,6 +113,33 @@ class AnswerService:
             '/sluice.answer.v1.AnswerService/Ask',
             sluice_dot_answer_dot_v1_dot_answer__pb2.AskRequest.SerializeToString,
             sluice_dot_answer_dot_v1_dot_answer__pb2.AskResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AskStream(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sluice.answer.v1.AnswerService/AskStream',
+            sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamRequest.SerializeToString,
+            sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

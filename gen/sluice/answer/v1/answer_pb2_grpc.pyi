@@ -39,6 +39,11 @@ class AnswerServiceStub:
     """Answers a question. Anything but bad input, missing rights or overload is
     an outcome in the response. Idempotent.
     """
+    AskStream: _grpc.UnaryStreamMultiCallable[_answer_pb2.AskStreamRequest, _answer_pb2.AskStreamResponse]
+    """The same, told as it comes about: stages as they begin and end, text as it
+    is released, then exactly one answer that ends the stream. A stream that
+    ends without one was interrupted, and its text is void. Idempotent.
+    """
 
 @_typing.type_check_only
 class AnswerServiceAsyncStub(AnswerServiceStub):
@@ -50,6 +55,11 @@ class AnswerServiceAsyncStub(AnswerServiceStub):
     Ask: _aio.UnaryUnaryMultiCallable[_answer_pb2.AskRequest, _answer_pb2.AskResponse]  # type: ignore[assignment]
     """Answers a question. Anything but bad input, missing rights or overload is
     an outcome in the response. Idempotent.
+    """
+    AskStream: _aio.UnaryStreamMultiCallable[_answer_pb2.AskStreamRequest, _answer_pb2.AskStreamResponse]  # type: ignore[assignment]
+    """The same, told as it comes about: stages as they begin and end, text as it
+    is released, then exactly one answer that ends the stream. A stream that
+    ends without one was interrupted, and its text is void. Idempotent.
     """
 
 class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -65,6 +75,17 @@ class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_answer_pb2.AskResponse, _abc.Awaitable[_answer_pb2.AskResponse]]:
         """Answers a question. Anything but bad input, missing rights or overload is
         an outcome in the response. Idempotent.
+        """
+
+    @_abc_1.abstractmethod
+    def AskStream(
+        self,
+        request: _answer_pb2.AskStreamRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_answer_pb2.AskStreamResponse], _abc.AsyncIterator[_answer_pb2.AskStreamResponse]]:
+        """The same, told as it comes about: stages as they begin and end, text as it
+        is released, then exactly one answer that ends the stream. A stream that
+        ends without one was interrupted, and its text is void. Idempotent.
         """
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

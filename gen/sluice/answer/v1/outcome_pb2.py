@@ -25,25 +25,29 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1esluice/answer/v1/outcome.proto\x12\x10sluice.answer.v1\x1a\x1egoogle/protobuf/duration.proto\"\xbb\x02\n\x07Outcome\x12\x30\n\tgenerated\x18\x01 \x01(\x0b\x32\x1b.sluice.answer.v1.GeneratedH\x00\x12\x32\n\nextractive\x18\x02 \x01(\x0b\x32\x1c.sluice.answer.v1.ExtractiveH\x00\x12.\n\x08previous\x18\x03 \x01(\x0b\x32\x1a.sluice.answer.v1.PreviousH\x00\x12*\n\x06queued\x18\x04 \x01(\x0b\x32\x18.sluice.answer.v1.QueuedH\x00\x12\x30\n\tabstained\x18\x05 \x01(\x0b\x32\x1b.sluice.answer.v1.AbstainedH\x00\x12\x34\n\x0bunavailable\x18\x06 \x01(\x0b\x32\x1d.sluice.answer.v1.UnavailableH\x00\x42\x06\n\x04mode\"=\n\tGenerated\x12\x30\n\nacceptance\x18\x01 \x01(\x0e\x32\x1c.sluice.answer.v1.Acceptance\"@\n\nExtractive\x12\x32\n\x06reason\x18\x01 \x01(\x0e\x32\".sluice.answer.v1.ExtractiveReason\"\x96\x01\n\x08Previous\x12\x30\n\x06reason\x18\x01 \x01(\x0e\x32 .sluice.answer.v1.PreviousReason\x12\x30\n\nacceptance\x18\x02 \x01(\x0e\x32\x1c.sluice.answer.v1.Acceptance\x12&\n\x03\x61ge\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"H\n\x06Queued\x12.\n\x06reason\x18\x01 \x01(\x0e\x32\x1e.sluice.answer.v1.QueuedReason\x12\x0e\n\x06job_id\x18\x02 \x01(\t\">\n\tAbstained\x12\x31\n\x06reason\x18\x01 \x01(\x0e\x32!.sluice.answer.v1.AbstainedReason\"B\n\x0bUnavailable\x12\x33\n\x06reason\x18\x01 \x01(\x0e\x32#.sluice.answer.v1.UnavailableReason\"F\n\x08\x43itation\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\r\x12\x0b\n\x03\x65nd\x18\x03 \x01(\r\x12\x0f\n\x07support\x18\x04 \x01(\x01\"\x82\x01\n\x05Usage\x12\x19\n\x0cinput_tokens\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1a\n\routput_tokens\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\r\x12\r\n\x05model\x18\x04 \x01(\tB\x0f\n\r_input_tokensB\x10\n\x0e_output_tokens*a\n\nAcceptance\x12\x1a\n\x16\x41\x43\x43\x45PTANCE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43\x43\x45PTANCE_ACCEPTED\x10\x01\x12\x1e\n\x1a\x41\x43\x43\x45PTANCE_REVIEW_REQUIRED\x10\x02*\xe0\x01\n\x10\x45xtractiveReason\x12!\n\x1d\x45XTRACTIVE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x45XTRACTIVE_REASON_NONE\x10\x01\x12\'\n#EXTRACTIVE_REASON_MODEL_UNAVAILABLE\x10\x02\x12\x1e\n\x1a\x45XTRACTIVE_REASON_CAPACITY\x10\x03\x12$\n EXTRACTIVE_REASON_INVALID_OUTPUT\x10\x04\x12\x1e\n\x1a\x45XTRACTIVE_REASON_DEADLINE\x10\x05*v\n\x0ePreviousReason\x12\x1f\n\x1bPREVIOUS_REASON_UNSPECIFIED\x10\x00\x12%\n!PREVIOUS_REASON_MODEL_UNAVAILABLE\x10\x01\x12\x1c\n\x18PREVIOUS_REASON_CAPACITY\x10\x02*\x8b\x01\n\x0cQueuedReason\x12\x1d\n\x19QUEUED_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17QUEUED_REASON_REQUESTED\x10\x01\x12#\n\x1fQUEUED_REASON_MODEL_UNAVAILABLE\x10\x02\x12\x1a\n\x16QUEUED_REASON_CAPACITY\x10\x03*\x83\x01\n\x0f\x41\x62stainedReason\x12 \n\x1c\x41\x42STAINED_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x41\x42STAINED_REASON_NOTHING_FOUND\x10\x01\x12*\n&ABSTAINED_REASON_EVIDENCE_INSUFFICIENT\x10\x02*\x98\x02\n\x11UnavailableReason\x12\"\n\x1eUNAVAILABLE_REASON_UNSPECIFIED\x10\x00\x12(\n$UNAVAILABLE_REASON_MODEL_UNAVAILABLE\x10\x01\x12\x1f\n\x1bUNAVAILABLE_REASON_CAPACITY\x10\x02\x12,\n(UNAVAILABLE_REASON_RETRIEVAL_UNAVAILABLE\x10\x03\x12%\n!UNAVAILABLE_REASON_INVALID_OUTPUT\x10\x04\x12\x1e\n\x1aUNAVAILABLE_REASON_REFUSED\x10\x05\x12\x1f\n\x1bUNAVAILABLE_REASON_DEADLINE\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1esluice/answer/v1/outcome.proto\x12\x10sluice.answer.v1\x1a\x1egoogle/protobuf/duration.proto\"\xbb\x02\n\x07Outcome\x12\x30\n\tgenerated\x18\x01 \x01(\x0b\x32\x1b.sluice.answer.v1.GeneratedH\x00\x12\x32\n\nextractive\x18\x02 \x01(\x0b\x32\x1c.sluice.answer.v1.ExtractiveH\x00\x12.\n\x08previous\x18\x03 \x01(\x0b\x32\x1a.sluice.answer.v1.PreviousH\x00\x12*\n\x06queued\x18\x04 \x01(\x0b\x32\x18.sluice.answer.v1.QueuedH\x00\x12\x30\n\tabstained\x18\x05 \x01(\x0b\x32\x1b.sluice.answer.v1.AbstainedH\x00\x12\x34\n\x0bunavailable\x18\x06 \x01(\x0b\x32\x1d.sluice.answer.v1.UnavailableH\x00\x42\x06\n\x04mode\"=\n\tGenerated\x12\x30\n\nacceptance\x18\x01 \x01(\x0e\x32\x1c.sluice.answer.v1.Acceptance\"@\n\nExtractive\x12\x32\n\x06reason\x18\x01 \x01(\x0e\x32\".sluice.answer.v1.ExtractiveReason\"\x96\x01\n\x08Previous\x12\x30\n\x06reason\x18\x01 \x01(\x0e\x32 .sluice.answer.v1.PreviousReason\x12\x30\n\nacceptance\x18\x02 \x01(\x0e\x32\x1c.sluice.answer.v1.Acceptance\x12&\n\x03\x61ge\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"H\n\x06Queued\x12.\n\x06reason\x18\x01 \x01(\x0e\x32\x1e.sluice.answer.v1.QueuedReason\x12\x0e\n\x06job_id\x18\x02 \x01(\t\">\n\tAbstained\x12\x31\n\x06reason\x18\x01 \x01(\x0e\x32!.sluice.answer.v1.AbstainedReason\"B\n\x0bUnavailable\x12\x33\n\x06reason\x18\x01 \x01(\x0e\x32#.sluice.answer.v1.UnavailableReason\"F\n\x08\x43itation\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\r\x12\x0b\n\x03\x65nd\x18\x03 \x01(\r\x12\x0f\n\x07support\x18\x04 \x01(\x01\"\x82\x01\n\x05Usage\x12\x19\n\x0cinput_tokens\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1a\n\routput_tokens\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\r\x12\r\n\x05model\x18\x04 \x01(\tB\x0f\n\r_input_tokensB\x10\n\x0e_output_tokens\"\xc7\x01\n\nProvenance\x12\x11\n\tcandidate\x18\x01 \x01(\t\x12\x35\n\rswitch_reason\x18\x02 \x01(\x0e\x32\x1e.sluice.answer.v1.SwitchReason\x12\x1a\n\x12schema_constrained\x18\x03 \x01(\x08\x12\x10\n\x08repaired\x18\x04 \x01(\x08\x12\x32\n\ncached_age\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x42\r\n\x0b_cached_age\"@\n\nRetraction\x12\x32\n\x06reason\x18\x01 \x01(\x0e\x32\".sluice.answer.v1.RetractionReason*a\n\nAcceptance\x12\x1a\n\x16\x41\x43\x43\x45PTANCE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43\x43\x45PTANCE_ACCEPTED\x10\x01\x12\x1e\n\x1a\x41\x43\x43\x45PTANCE_REVIEW_REQUIRED\x10\x02*\xe0\x01\n\x10\x45xtractiveReason\x12!\n\x1d\x45XTRACTIVE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x45XTRACTIVE_REASON_NONE\x10\x01\x12\'\n#EXTRACTIVE_REASON_MODEL_UNAVAILABLE\x10\x02\x12\x1e\n\x1a\x45XTRACTIVE_REASON_CAPACITY\x10\x03\x12$\n EXTRACTIVE_REASON_INVALID_OUTPUT\x10\x04\x12\x1e\n\x1a\x45XTRACTIVE_REASON_DEADLINE\x10\x05*v\n\x0ePreviousReason\x12\x1f\n\x1bPREVIOUS_REASON_UNSPECIFIED\x10\x00\x12%\n!PREVIOUS_REASON_MODEL_UNAVAILABLE\x10\x01\x12\x1c\n\x18PREVIOUS_REASON_CAPACITY\x10\x02*\x8b\x01\n\x0cQueuedReason\x12\x1d\n\x19QUEUED_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17QUEUED_REASON_REQUESTED\x10\x01\x12#\n\x1fQUEUED_REASON_MODEL_UNAVAILABLE\x10\x02\x12\x1a\n\x16QUEUED_REASON_CAPACITY\x10\x03*\x83\x01\n\x0f\x41\x62stainedReason\x12 \n\x1c\x41\x42STAINED_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x41\x42STAINED_REASON_NOTHING_FOUND\x10\x01\x12*\n&ABSTAINED_REASON_EVIDENCE_INSUFFICIENT\x10\x02*\x98\x02\n\x11UnavailableReason\x12\"\n\x1eUNAVAILABLE_REASON_UNSPECIFIED\x10\x00\x12(\n$UNAVAILABLE_REASON_MODEL_UNAVAILABLE\x10\x01\x12\x1f\n\x1bUNAVAILABLE_REASON_CAPACITY\x10\x02\x12,\n(UNAVAILABLE_REASON_RETRIEVAL_UNAVAILABLE\x10\x03\x12%\n!UNAVAILABLE_REASON_INVALID_OUTPUT\x10\x04\x12\x1e\n\x1aUNAVAILABLE_REASON_REFUSED\x10\x05\x12\x1f\n\x1bUNAVAILABLE_REASON_DEADLINE\x10\x06*\xa5\x01\n\x0cSwitchReason\x12\x1d\n\x19SWITCH_REASON_UNSPECIFIED\x10\x00\x12\x1d\n\x19SWITCH_REASON_UNAVAILABLE\x10\x01\x12\x1a\n\x16SWITCH_REASON_CAPACITY\x10\x02\x12\x19\n\x15SWITCH_REASON_TIMEOUT\x10\x03\x12 \n\x1cSWITCH_REASON_INVALID_OUTPUT\x10\x04*\xe5\x01\n\x10RetractionReason\x12!\n\x1dRETRACTION_REASON_UNSPECIFIED\x10\x00\x12$\n RETRACTION_REASON_INVALID_OUTPUT\x10\x01\x12!\n\x1dRETRACTION_REASON_INTERRUPTED\x10\x02\x12\x1d\n\x19RETRACTION_REASON_REFUSED\x10\x03\x12\x1e\n\x1aRETRACTION_REASON_DEADLINE\x10\x04\x12&\n\"RETRACTION_REASON_EVIDENCE_CHANGED\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sluice.answer.v1.outcome_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ACCEPTANCE']._serialized_start=1095
-  _globals['_ACCEPTANCE']._serialized_end=1192
-  _globals['_EXTRACTIVEREASON']._serialized_start=1195
-  _globals['_EXTRACTIVEREASON']._serialized_end=1419
-  _globals['_PREVIOUSREASON']._serialized_start=1421
-  _globals['_PREVIOUSREASON']._serialized_end=1539
-  _globals['_QUEUEDREASON']._serialized_start=1542
-  _globals['_QUEUEDREASON']._serialized_end=1681
-  _globals['_ABSTAINEDREASON']._serialized_start=1684
-  _globals['_ABSTAINEDREASON']._serialized_end=1815
-  _globals['_UNAVAILABLEREASON']._serialized_start=1818
-  _globals['_UNAVAILABLEREASON']._serialized_end=2098
+  _globals['_ACCEPTANCE']._serialized_start=1363
+  _globals['_ACCEPTANCE']._serialized_end=1460
+  _globals['_EXTRACTIVEREASON']._serialized_start=1463
+  _globals['_EXTRACTIVEREASON']._serialized_end=1687
+  _globals['_PREVIOUSREASON']._serialized_start=1689
+  _globals['_PREVIOUSREASON']._serialized_end=1807
+  _globals['_QUEUEDREASON']._serialized_start=1810
+  _globals['_QUEUEDREASON']._serialized_end=1949
+  _globals['_ABSTAINEDREASON']._serialized_start=1952
+  _globals['_ABSTAINEDREASON']._serialized_end=2083
+  _globals['_UNAVAILABLEREASON']._serialized_start=2086
+  _globals['_UNAVAILABLEREASON']._serialized_end=2366
+  _globals['_SWITCHREASON']._serialized_start=2369
+  _globals['_SWITCHREASON']._serialized_end=2534
+  _globals['_RETRACTIONREASON']._serialized_start=2537
+  _globals['_RETRACTIONREASON']._serialized_end=2766
   _globals['_OUTCOME']._serialized_start=85
   _globals['_OUTCOME']._serialized_end=400
   _globals['_GENERATED']._serialized_start=402
@@ -62,4 +66,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CITATION']._serialized_end=960
   _globals['_USAGE']._serialized_start=963
   _globals['_USAGE']._serialized_end=1093
+  _globals['_PROVENANCE']._serialized_start=1096
+  _globals['_PROVENANCE']._serialized_end=1295
+  _globals['_RETRACTION']._serialized_start=1297
+  _globals['_RETRACTION']._serialized_end=1361
 # @@protoc_insertion_point(module_scope)

@@ -194,6 +194,74 @@ UNAVAILABLE_REASON_DEADLINE: UnavailableReason.ValueType  # 6
 """The time was over."""
 Global___UnavailableReason: _TypeAlias = UnavailableReason  # noqa: Y015
 
+class _SwitchReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SwitchReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SwitchReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SWITCH_REASON_UNSPECIFIED: _SwitchReason.ValueType  # 0
+    """It was not: the first candidate served, or none did."""
+    SWITCH_REASON_UNAVAILABLE: _SwitchReason.ValueType  # 1
+    """The one before could not be reached or failed."""
+    SWITCH_REASON_CAPACITY: _SwitchReason.ValueType  # 2
+    """The one before was throttled, or its allowance was used up."""
+    SWITCH_REASON_TIMEOUT: _SwitchReason.ValueType  # 3
+    """The one before did not answer in its own time."""
+    SWITCH_REASON_INVALID_OUTPUT: _SwitchReason.ValueType  # 4
+    """The one before broke the answer contract."""
+
+class SwitchReason(_SwitchReason, metaclass=_SwitchReasonEnumTypeWrapper):
+    """Why another candidate than the first was asked."""
+
+SWITCH_REASON_UNSPECIFIED: SwitchReason.ValueType  # 0
+"""It was not: the first candidate served, or none did."""
+SWITCH_REASON_UNAVAILABLE: SwitchReason.ValueType  # 1
+"""The one before could not be reached or failed."""
+SWITCH_REASON_CAPACITY: SwitchReason.ValueType  # 2
+"""The one before was throttled, or its allowance was used up."""
+SWITCH_REASON_TIMEOUT: SwitchReason.ValueType  # 3
+"""The one before did not answer in its own time."""
+SWITCH_REASON_INVALID_OUTPUT: SwitchReason.ValueType  # 4
+"""The one before broke the answer contract."""
+Global___SwitchReason: _TypeAlias = SwitchReason  # noqa: Y015
+
+class _RetractionReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RetractionReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RetractionReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RETRACTION_REASON_UNSPECIFIED: _RetractionReason.ValueType  # 0
+    """Never sent."""
+    RETRACTION_REASON_INVALID_OUTPUT: _RetractionReason.ValueType  # 1
+    """The whole answer failed validation."""
+    RETRACTION_REASON_INTERRUPTED: _RetractionReason.ValueType  # 2
+    """The model stopped in the middle."""
+    RETRACTION_REASON_REFUSED: _RetractionReason.ValueType  # 3
+    """The model refused, or its filter withheld the rest."""
+    RETRACTION_REASON_DEADLINE: _RetractionReason.ValueType  # 4
+    """The time was over."""
+    RETRACTION_REASON_EVIDENCE_CHANGED: _RetractionReason.ValueType  # 5
+    """The evidence changed, or the caller may not read it any more."""
+
+class RetractionReason(_RetractionReason, metaclass=_RetractionReasonEnumTypeWrapper):
+    """Why shown text is withdrawn."""
+
+RETRACTION_REASON_UNSPECIFIED: RetractionReason.ValueType  # 0
+"""Never sent."""
+RETRACTION_REASON_INVALID_OUTPUT: RetractionReason.ValueType  # 1
+"""The whole answer failed validation."""
+RETRACTION_REASON_INTERRUPTED: RetractionReason.ValueType  # 2
+"""The model stopped in the middle."""
+RETRACTION_REASON_REFUSED: RetractionReason.ValueType  # 3
+"""The model refused, or its filter withheld the rest."""
+RETRACTION_REASON_DEADLINE: RetractionReason.ValueType  # 4
+"""The time was over."""
+RETRACTION_REASON_EVIDENCE_CHANGED: RetractionReason.ValueType  # 5
+"""The evidence changed, or the caller may not read it any more."""
+Global___RetractionReason: _TypeAlias = RetractionReason  # noqa: Y015
+
 @_typing.final
 class Outcome(_message.Message):
     """Exactly one mode with the reasons that mode can have: a combination that
@@ -472,3 +540,69 @@ class Usage(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__output_tokens) -> _WhichOneofReturnType__output_tokens | None: ...
 
 Global___Usage: _TypeAlias = Usage  # noqa: Y015
+
+@_typing.final
+class Provenance(_message.Message):
+    """How an answer came about."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CANDIDATE_FIELD_NUMBER: _builtins.int
+    SWITCH_REASON_FIELD_NUMBER: _builtins.int
+    SCHEMA_CONSTRAINED_FIELD_NUMBER: _builtins.int
+    REPAIRED_FIELD_NUMBER: _builtins.int
+    CACHED_AGE_FIELD_NUMBER: _builtins.int
+    candidate: _builtins.str
+    """Id of the configured candidate that served; empty when none was asked."""
+    switch_reason: Global___SwitchReason.ValueType
+    """Why it was not the first one."""
+    schema_constrained: _builtins.bool
+    """The endpoint held the model to the JSON schema; else the prompt asked."""
+    repaired: _builtins.bool
+    """The first reply broke the contract and a second one was asked for."""
+    @_builtins.property
+    def cached_age(self) -> _duration_pb2.Duration:
+        """It was stored earlier for the same question and evidence, and no provider
+        was asked. Its age is that of the storing.
+        """
+
+    def __init__(
+        self,
+        *,
+        candidate: _builtins.str = ...,
+        switch_reason: Global___SwitchReason.ValueType = ...,
+        schema_constrained: _builtins.bool = ...,
+        repaired: _builtins.bool = ...,
+        cached_age: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cached_age", b"_cached_age", "cached_age", b"cached_age"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cached_age", b"_cached_age", "cached_age", b"cached_age", "candidate", b"candidate", "repaired", b"repaired", "schema_constrained", b"schema_constrained", "switch_reason", b"switch_reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cached_age: _TypeAlias = _typing.Literal["cached_age"]  # noqa: Y015
+    _WhichOneofArgType__cached_age: _TypeAlias = _typing.Literal["_cached_age", b"_cached_age"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cached_age) -> _WhichOneofReturnType__cached_age | None: ...
+
+Global___Provenance: _TypeAlias = Provenance  # noqa: Y015
+
+@_typing.final
+class Retraction(_message.Message):
+    """Text was shown that did not pass the final checks: it is to be removed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: Global___RetractionReason.ValueType
+    """Why."""
+    def __init__(
+        self,
+        *,
+        reason: Global___RetractionReason.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Retraction: _TypeAlias = Retraction  # noqa: Y015

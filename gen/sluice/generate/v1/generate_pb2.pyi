@@ -77,6 +77,7 @@ class GenerateResponse(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     CITATIONS_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The answer with inline marks; empty without content."""
     @_builtins.property
@@ -91,6 +92,10 @@ class GenerateResponse(_message.Message):
     def usage(self) -> _outcome_pb2.Usage:
         """What was spent."""
 
+    @_builtins.property
+    def provenance(self) -> _outcome_pb2.Provenance:
+        """How it came about."""
+
     def __init__(
         self,
         *,
@@ -98,11 +103,74 @@ class GenerateResponse(_message.Message):
         text: _builtins.str = ...,
         citations: _abc.Iterable[_outcome_pb2.Citation] | None = ...,
         usage: _outcome_pb2.Usage | None = ...,
+        provenance: _outcome_pb2.Provenance | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "provenance", b"provenance", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["citations", b"citations", "outcome", b"outcome", "text", b"text", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["citations", b"citations", "outcome", b"outcome", "provenance", b"provenance", "text", b"text", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GenerateResponse: _TypeAlias = GenerateResponse  # noqa: Y015
+
+@_typing.final
+class GenerateStreamRequest(_message.Message):
+    """What to answer, and from what."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def task(self) -> Global___GenerateRequest:
+        """As for the buffered call."""
+
+    def __init__(
+        self,
+        *,
+        task: Global___GenerateRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GenerateStreamRequest: _TypeAlias = GenerateStreamRequest  # noqa: Y015
+
+@_typing.final
+class GenerateStreamResponse(_message.Message):
+    """One event."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELTA_FIELD_NUMBER: _builtins.int
+    RETRACTION_FIELD_NUMBER: _builtins.int
+    FINAL_FIELD_NUMBER: _builtins.int
+    delta: _builtins.str
+    """Text to append to what was shown. Provisional until the final event."""
+    @_builtins.property
+    def retraction(self) -> _outcome_pb2.Retraction:
+        """Everything shown is withdrawn; no delta follows."""
+
+    @_builtins.property
+    def final(self) -> Global___GenerateResponse:
+        """The verdict. Its text is the whole answer, equal to the deltas joined
+        unless they were retracted.
+        """
+
+    def __init__(
+        self,
+        *,
+        delta: _builtins.str = ...,
+        retraction: _outcome_pb2.Retraction | None = ...,
+        final: Global___GenerateResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "final", b"final", "retraction", b"retraction"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "final", b"final", "retraction", b"retraction"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["delta", "retraction", "final"]  # noqa: Y015
+    _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
+
+Global___GenerateStreamResponse: _TypeAlias = GenerateStreamResponse  # noqa: Y015

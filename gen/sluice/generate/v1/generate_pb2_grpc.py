@@ -40,6 +40,11 @@ class GenerateServiceStub:
                 request_serializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateRequest.SerializeToString,
                 response_deserializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateResponse.FromString,
                 _registered_method=True)
+        self.GenerateStream = channel.unary_stream(
+                '/sluice.generate.v1.GenerateService/GenerateStream',
+                request_serializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateStreamRequest.SerializeToString,
+                response_deserializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateStreamResponse.FromString,
+                _registered_method=True)
 
 
 class GenerateServiceServicer:
@@ -55,6 +60,16 @@ class GenerateServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GenerateStream(self, request, context):
+        """The same, with the text as it comes: deltas, at most one retraction, then
+        exactly one final event that carries the verdict and ends the stream. A
+        stream that ends without one was interrupted, and its text is void. Not
+        idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_GenerateServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -62,6 +77,11 @@ def add_GenerateServiceServicer_to_server(servicer, server):
                     servicer.Generate,
                     request_deserializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateRequest.FromString,
                     response_serializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateResponse.SerializeToString,
+            ),
+            'GenerateStream': grpc.unary_stream_rpc_method_handler(
+                    servicer.GenerateStream,
+                    request_deserializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateStreamRequest.FromString,
+                    response_serializer=sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateStreamResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -92,6 +112,33 @@ class GenerateService:
             '/sluice.generate.v1.GenerateService/Generate',
             sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateRequest.SerializeToString,
             sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GenerateStream(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/sluice.generate.v1.GenerateService/GenerateStream',
+            sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateStreamRequest.SerializeToString,
+            sluice_dot_generate_dot_v1_dot_generate__pb2.GenerateStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

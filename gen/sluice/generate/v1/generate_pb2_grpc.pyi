@@ -38,6 +38,12 @@ class GenerateServiceStub:
     validates before anything is returned. Not idempotent: each call may
     spend provider capacity.
     """
+    GenerateStream: _grpc.UnaryStreamMultiCallable[_generate_pb2.GenerateStreamRequest, _generate_pb2.GenerateStreamResponse]
+    """The same, with the text as it comes: deltas, at most one retraction, then
+    exactly one final event that carries the verdict and ends the stream. A
+    stream that ends without one was interrupted, and its text is void. Not
+    idempotent.
+    """
 
 @_typing.type_check_only
 class GenerateServiceAsyncStub(GenerateServiceStub):
@@ -48,6 +54,12 @@ class GenerateServiceAsyncStub(GenerateServiceStub):
     """Calls the provider, or extracts where the profile has no model, and
     validates before anything is returned. Not idempotent: each call may
     spend provider capacity.
+    """
+    GenerateStream: _aio.UnaryStreamMultiCallable[_generate_pb2.GenerateStreamRequest, _generate_pb2.GenerateStreamResponse]  # type: ignore[assignment]
+    """The same, with the text as it comes: deltas, at most one retraction, then
+    exactly one final event that carries the verdict and ends the stream. A
+    stream that ends without one was interrupted, and its text is void. Not
+    idempotent.
     """
 
 class GenerateServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -62,6 +74,18 @@ class GenerateServiceServicer(metaclass=_abc_1.ABCMeta):
         """Calls the provider, or extracts where the profile has no model, and
         validates before anything is returned. Not idempotent: each call may
         spend provider capacity.
+        """
+
+    @_abc_1.abstractmethod
+    def GenerateStream(
+        self,
+        request: _generate_pb2.GenerateStreamRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_generate_pb2.GenerateStreamResponse], _abc.AsyncIterator[_generate_pb2.GenerateStreamResponse]]:
+        """The same, with the text as it comes: deltas, at most one retraction, then
+        exactly one final event that carries the verdict and ends the stream. A
+        stream that ends without one was interrupted, and its text is void. Not
+        idempotent.
         """
 
 def add_GenerateServiceServicer_to_server(servicer: GenerateServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from sluice.evidence.v1 import evidence_pb2 as _evidence_pb2
 import builtins as _builtins
 import sys
@@ -19,6 +20,34 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _SearchMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SearchModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SearchMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SEARCH_MODE_UNSPECIFIED: _SearchMode.ValueType  # 0
+    """The stage's default."""
+    SEARCH_MODE_DENSE: _SearchMode.ValueType  # 1
+    """By the similarity of embeddings."""
+    SEARCH_MODE_SPARSE: _SearchMode.ValueType  # 2
+    """By words, BM25. Asks no provider."""
+    SEARCH_MODE_FUSED: _SearchMode.ValueType  # 3
+    """By both, fused."""
+
+class SearchMode(_SearchMode, metaclass=_SearchModeEnumTypeWrapper):
+    """How passages are searched."""
+
+SEARCH_MODE_UNSPECIFIED: SearchMode.ValueType  # 0
+"""The stage's default."""
+SEARCH_MODE_DENSE: SearchMode.ValueType  # 1
+"""By the similarity of embeddings."""
+SEARCH_MODE_SPARSE: SearchMode.ValueType  # 2
+"""By words, BM25. Asks no provider."""
+SEARCH_MODE_FUSED: SearchMode.ValueType  # 3
+"""By both, fused."""
+Global___SearchMode: _TypeAlias = SearchMode  # noqa: Y015
 
 @_typing.final
 class Filters(_message.Message):
@@ -71,10 +100,18 @@ class RetrieveRequest(_message.Message):
     QUESTION_FIELD_NUMBER: _builtins.int
     FILTERS_FIELD_NUMBER: _builtins.int
     TOP_K_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    DIVERSITY_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 4,000 characters after white space is normalised."""
     top_k: _builtins.int
     """At most this many passages; 1 to 100, 0 for the stage's default."""
+    mode: Global___SearchMode.ValueType
+    """How to search; the stage's default when unset."""
+    diversity: _builtins.float
+    """Spread over different passages, 0 to 1: 0 ranks by score alone. The
+    stage's default when absent.
+    """
     @_builtins.property
     def filters(self) -> Global___Filters:
         """Narrowing filters."""
@@ -85,12 +122,16 @@ class RetrieveRequest(_message.Message):
         question: _builtins.str = ...,
         filters: Global___Filters | None = ...,
         top_k: _builtins.int = ...,
+        mode: Global___SearchMode.ValueType = ...,
+        diversity: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filters", b"filters"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_diversity", b"_diversity", "diversity", b"diversity", "filters", b"filters"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filters", b"filters", "question", b"question", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_diversity", b"_diversity", "diversity", b"diversity", "filters", b"filters", "mode", b"mode", "question", b"question", "top_k", b"top_k"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__diversity: _TypeAlias = _typing.Literal["diversity"]  # noqa: Y015
+    _WhichOneofArgType__diversity: _TypeAlias = _typing.Literal["_diversity", b"_diversity"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__diversity) -> _WhichOneofReturnType__diversity | None: ...
 
 Global___RetrieveRequest: _TypeAlias = RetrieveRequest  # noqa: Y015
 
@@ -205,3 +246,69 @@ class RetrieveTimings(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RetrieveTimings: _TypeAlias = RetrieveTimings  # noqa: Y015
+
+@_typing.final
+class CheckPassagesRequest(_message.Message):
+    """The evidence to look at again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPOCH_FIELD_NUMBER: _builtins.int
+    POINT_IDS_FIELD_NUMBER: _builtins.int
+    PUBLICATION_STATES_FIELD_NUMBER: _builtins.int
+    epoch: _builtins.int
+    """The epoch in which the passages were found. When it is still the current
+    one nothing else is looked at.
+    """
+    @_builtins.property
+    def point_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their point ids; at most 1,000."""
+
+    @_builtins.property
+    def publication_states(self) -> _containers.RepeatedScalarFieldContainer[_evidence_pb2.PublicationState.ValueType]:
+        """The publication states that were searched; published when empty. Draft
+        needs the role.
+        """
+
+    def __init__(
+        self,
+        *,
+        epoch: _builtins.int = ...,
+        point_ids: _abc.Iterable[_builtins.str] | None = ...,
+        publication_states: _abc.Iterable[_evidence_pb2.PublicationState.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["epoch", b"epoch", "point_ids", b"point_ids", "publication_states", b"publication_states"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckPassagesRequest: _TypeAlias = CheckPassagesRequest  # noqa: Y015
+
+@_typing.final
+class CheckPassagesResponse(_message.Message):
+    """What became of the evidence."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GONE_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    epoch: _builtins.int
+    """The current epoch."""
+    @_builtins.property
+    def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids that are no longer live or no longer the caller's to read, in order."""
+
+    def __init__(
+        self,
+        *,
+        gone: _abc.Iterable[_builtins.str] | None = ...,
+        epoch: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["epoch", b"epoch", "gone", b"gone"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckPassagesResponse: _TypeAlias = CheckPassagesResponse  # noqa: Y015

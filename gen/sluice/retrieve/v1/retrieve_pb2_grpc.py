@@ -41,6 +41,11 @@ class RetrieveServiceStub:
                 request_serializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.RetrieveRequest.SerializeToString,
                 response_deserializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.RetrieveResponse.FromString,
                 _registered_method=True)
+        self.CheckPassages = channel.unary_unary(
+                '/sluice.retrieve.v1.RetrieveService/CheckPassages',
+                request_serializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.CheckPassagesRequest.SerializeToString,
+                response_deserializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.CheckPassagesResponse.FromString,
+                _registered_method=True)
 
 
 class RetrieveServiceServicer:
@@ -55,6 +60,15 @@ class RetrieveServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CheckPassages(self, request, context):
+        """Tells which of the given passages the caller may still read now, so that
+        an answer that took a while is not shown over evidence that was withdrawn
+        or replaced meanwhile. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RetrieveServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -62,6 +76,11 @@ def add_RetrieveServiceServicer_to_server(servicer, server):
                     servicer.Retrieve,
                     request_deserializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.RetrieveRequest.FromString,
                     response_serializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.RetrieveResponse.SerializeToString,
+            ),
+            'CheckPassages': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckPassages,
+                    request_deserializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.CheckPassagesRequest.FromString,
+                    response_serializer=sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.CheckPassagesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -93,6 +112,33 @@ class RetrieveService:
             '/sluice.retrieve.v1.RetrieveService/Retrieve',
             sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.RetrieveRequest.SerializeToString,
             sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.RetrieveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckPassages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sluice.retrieve.v1.RetrieveService/CheckPassages',
+            sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.CheckPassagesRequest.SerializeToString,
+            sluice_dot_retrieve_dot_v1_dot_retrieve__pb2.CheckPassagesResponse.FromString,
             options,
             channel_credentials,
             insecure,

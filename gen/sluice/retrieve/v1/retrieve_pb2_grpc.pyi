@@ -37,6 +37,11 @@ class RetrieveServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RetrieveServiceAsyncStub: ...
     Retrieve: _grpc.UnaryUnaryMultiCallable[_retrieve_pb2.RetrieveRequest, _retrieve_pb2.RetrieveResponse]
     """Finds passages, best first. Finding none is an answer. Idempotent."""
+    CheckPassages: _grpc.UnaryUnaryMultiCallable[_retrieve_pb2.CheckPassagesRequest, _retrieve_pb2.CheckPassagesResponse]
+    """Tells which of the given passages the caller may still read now, so that
+    an answer that took a while is not shown over evidence that was withdrawn
+    or replaced meanwhile. Idempotent.
+    """
 
 @_typing.type_check_only
 class RetrieveServiceAsyncStub(RetrieveServiceStub):
@@ -47,6 +52,11 @@ class RetrieveServiceAsyncStub(RetrieveServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Retrieve: _aio.UnaryUnaryMultiCallable[_retrieve_pb2.RetrieveRequest, _retrieve_pb2.RetrieveResponse]  # type: ignore[assignment]
     """Finds passages, best first. Finding none is an answer. Idempotent."""
+    CheckPassages: _aio.UnaryUnaryMultiCallable[_retrieve_pb2.CheckPassagesRequest, _retrieve_pb2.CheckPassagesResponse]  # type: ignore[assignment]
+    """Tells which of the given passages the caller may still read now, so that
+    an answer that took a while is not shown over evidence that was withdrawn
+    or replaced meanwhile. Idempotent.
+    """
 
 class RetrieveServiceServicer(metaclass=_abc_1.ABCMeta):
     """Searches one tenant's passages. Tenant, access level and groups are the
@@ -60,5 +70,16 @@ class RetrieveServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_retrieve_pb2.RetrieveResponse, _abc.Awaitable[_retrieve_pb2.RetrieveResponse]]:
         """Finds passages, best first. Finding none is an answer. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def CheckPassages(
+        self,
+        request: _retrieve_pb2.CheckPassagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_retrieve_pb2.CheckPassagesResponse, _abc.Awaitable[_retrieve_pb2.CheckPassagesResponse]]:
+        """Tells which of the given passages the caller may still read now, so that
+        an answer that took a while is not shown over evidence that was withdrawn
+        or replaced meanwhile. Idempotent.
+        """
 
 def add_RetrieveServiceServicer_to_server(servicer: RetrieveServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

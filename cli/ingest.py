@@ -64,7 +64,8 @@ def show(output: Output, report: Report, source: str, seconds: float) -> None:
         style="bold",
     )
     rate = f" ({report.embedded / seconds:.1f} embedded/s)" if report.embedded else ""
-    output.line(f"{report.chunks} chunks sent, {report.embedded} embedded in {seconds:.1f} s{rate}")
+    counts = f"{report.chunks} chunks sent, {report.embedded} embedded, {report.reused} reused"
+    output.line(f"{counts} in {seconds:.1f} s{rate}")
 
 
 def show_skipped(output: Output, skipped: Mapping[str, int]) -> None:

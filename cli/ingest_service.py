@@ -35,6 +35,7 @@ class Stored:
     outcome: str
     chunks: int
     embedded: int
+    reused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class IngestService:
         rest = (ingest_pb2.PutDocumentRequest(data=part) for part in _parts(content))
         reply = await self._call(self._stub.PutDocument, chain([first], rest), PUT_LIMIT)
         outcome = ingest_pb2.PutOutcome.Name(reply.outcome).removeprefix("PUT_OUTCOME_").lower()
-        return Stored(outcome, reply.chunks, reply.embedded)
+        return Stored(outcome, reply.chunks, reply.embedded, reply.reused)
 
     async def preview(self, document_id: str, content: bytes) -> Preview:
         header = ingest_pb2.DocumentHeader(document_id=document_id, source="preview")

@@ -52,6 +52,7 @@ class Report:
     refused: list[Refusal] = field(default_factory=list)
     chunks: int = 0
     embedded: int = 0
+    reused: int = 0
 
     @property
     def in_place(self) -> int:
@@ -62,6 +63,7 @@ class Report:
         outcomes[stored.outcome].append(document_id)
         self.chunks += stored.chunks
         self.embedded += stored.embedded
+        self.reused += stored.reused
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ INDEXES: Mapping[str, models.PayloadSchemaType] = {
     Key.DOCUMENT.value: _KEYWORD,
     Key.SOURCE.value: _KEYWORD,
     Key.REVISION.value: _KEYWORD,
+    Key.INPUT_HASH.value: _KEYWORD,
     Key.CHUNKING.value: _KEYWORD,
     Key.ACCESS.value: _KEYWORD,
     Key.GROUPS.value: _KEYWORD,

@@ -31,6 +31,7 @@ class Key(StrEnum):
     CHUNKING = "chunking_version"
     CHUNK = "chunk"
     CHUNKS = "chunks"
+    INPUT_HASH = "input_hash"
     TITLE = "title"
     VERSION = "version"
     AREA = "area"
@@ -86,7 +87,11 @@ class StoredBlock:
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """One chunk as the index holds it. Live at epochs from valid_from up to before valid_to."""
+    """One chunk as the index holds it. Live at epochs from valid_from up to before valid_to.
+
+    `input_hash` is that of the profile and the exact text that was embedded: of two passages that
+    share it, both have one vector.
+    """
 
     tenant: str
     document_id: str
@@ -96,6 +101,7 @@ class StoredPassage:
     chunking_version: str
     chunk: int
     chunks: int
+    input_hash: str
     title: str
     version: str
     area: str
@@ -139,6 +145,7 @@ def to_payload(passage: StoredPassage) -> dict[str, Any]:
         Key.CHUNKING.value: passage.chunking_version,
         Key.CHUNK.value: passage.chunk,
         Key.CHUNKS.value: passage.chunks,
+        Key.INPUT_HASH.value: passage.input_hash,
         Key.TITLE.value: passage.title,
         Key.VERSION.value: passage.version,
         Key.AREA.value: passage.area,
@@ -172,6 +179,7 @@ def from_payload(identity: str, payload: Mapping[str, Any] | None) -> StoredPass
         chunking_version=fields.name(Key.CHUNKING),
         chunk=fields.number(Key.CHUNK),
         chunks=fields.number(Key.CHUNKS),
+        input_hash=fields.name(Key.INPUT_HASH),
         title=fields.text(Key.TITLE),
         version=fields.text(Key.VERSION),
         area=fields.text(Key.AREA),

@@ -1,8 +1,9 @@
 """The index as ingest writes it. Qdrant's types and errors stay in here."""
 
+from array import array
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from qdrant_client import AsyncQdrantClient, models
 
@@ -20,6 +21,7 @@ CALL_SECONDS: Final = 5.0
 BATCH_BYTES: Final = 4 * 1024 * 1024
 BATCH_ROWS: Final = 256
 NAMES: Final = 500  # document ids in one condition
+HASHES: Final = 256  # input hashes in one condition, and vectors in one reply
 PAGE: Final = 1_000
 
 _FLOAT_BYTES = 4
@@ -104,6 +106,33 @@ class Index:
             match(Key.REVISION, revision),
         )
         return found > 0
+
+    async def vectors(self, tenant: str, hashes: Sequence[str]) -> dict[str, Sequence[float]]:
+        """Vectors that the tenant's passages have by now, live or retired, by input hash."""
+        found: dict[str, Sequence[float]] = {}
+        for names in _sliced(list(dict.fromkeys(hashes)), HASHES):
+            await self._find_vectors(tenant, names, found)
+        return found
+
+    async def _find_vectors(
+        self, tenant: str, hashes: Sequence[str], found: dict[str, Sequence[float]]
+    ) -> None:
+        """Add the vectors of `hashes` to those found; a text of many documents has many rows."""
+        conditions = [match(Key.TENANT, tenant), match_any(Key.INPUT_HASH, list(hashes))]
+        offset = None
+        while not found.keys() >= set(hashes):
+            async with translated(CALL_SECONDS):
+                records, offset = await self._client.scroll(
+                    self._alias,
+                    models.Filter(must=conditions),
+                    limit=HASHES,
+                    offset=offset,
+                    with_payload=[Key.INPUT_HASH.value],
+                    with_vectors=[DENSE],
+                )
+            found.update(filter(None, map(_known_vector, records)))
+            if offset is None:
+                return
 
     async def write(self, rows: Sequence[Row]) -> None:
         """Write the rows; a batch as `batches` makes them is within every size limit."""
@@ -256,6 +285,14 @@ def batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 def _weight(row: Row) -> int:
     text = sum(len(block.readable.encode()) for block in row.passage.blocks)
     return text + _FLOAT_BYTES * len(row.vector) + _ROW_BYTES
+
+
+def _known_vector(record: models.Record) -> tuple[str, Sequence[float]] | None:
+    name = (record.payload or {}).get(Key.INPUT_HASH)
+    vector = record.vector.get(DENSE) if isinstance(record.vector, dict) else None
+    if not isinstance(name, str) or not isinstance(vector, list):
+        return None
+    return name, array("f", cast("list[float]", vector))
 
 
 def _first_rows(tenant: str, epoch: int) -> list[models.Condition]:

@@ -26,12 +26,16 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """`embedded` chunks went to the provider; readers see the document from `epoch` on."""
+    """`embedded` chunks went to the provider, `reused` ones kept a vector.
+
+    Readers see the document from `epoch` on.
+    """
 
     outcome: Outcome
     revision: str
     chunks: int
     embedded: int
+    reused: int
     epoch: int
 
 
@@ -68,16 +72,16 @@ class Library:
         epoch = await self.index.epoch(tenant)
         if (await self._revision(tenant, header.document_id, epoch)) == prepared.revision:
             return _put(Outcome.UNCHANGED, prepared, 0, epoch)
-        vectors = await self.batching.embed(self.embedder, prepared.chunks)
+        vectors, embedded = await self._vectors(tenant, prepared)
         async with self._publisher(tenant) as publisher:
             epoch = await publisher.begin()
             before = await self._revision(tenant, header.document_id, epoch)
             if before == prepared.revision:
                 # Somebody else put the same meanwhile.
-                return _put(Outcome.UNCHANGED, prepared, len(vectors), epoch)
+                return _put(Outcome.UNCHANGED, prepared, embedded, epoch)
             epoch = await publisher.replace(epoch, [header.document_id], prepared.passages, vectors)
         outcome = Outcome.UPDATED if before else Outcome.ADDED
-        return _put(outcome, prepared, len(vectors), epoch)
+        return _put(outcome, prepared, embedded, epoch)
 
     async def delete(self, tenant: str, document_id: str) -> tuple[bool, int]:
         """Whether the document was there, and the epoch from which it is not."""
@@ -111,6 +115,16 @@ class Library:
         heads = await self.index.heads(tenant, following[:size], epoch)
         return Page(heads, more=len(following) > size)
 
+    async def _vectors(self, tenant: str, prepared: Prepared) -> tuple[list[Sequence[float]], int]:
+        """A vector a chunk, and for how many the provider was asked: once for each new text."""
+        hashes = [passage.input_hash for passage in prepared.passages]
+        known = await self.index.vectors(tenant, hashes)
+        chunks = dict(zip(hashes, prepared.chunks, strict=True))
+        new = [name for name in chunks if name not in known]
+        vectors = await self.batching.embed(self.embedder, [chunks[name] for name in new])
+        known.update(zip(new, vectors, strict=True))
+        return [known[name] for name in hashes], len(new)
+
     async def _retire(
         self, tenant: str, document_ids: Sequence[str], source: str = ""
     ) -> tuple[list[str], int]:
@@ -136,4 +150,6 @@ class Library:
 
 
 def _put(outcome: Outcome, prepared: Prepared, embedded: int, epoch: int) -> Put:
-    return Put(outcome, prepared.revision, len(prepared.chunks), embedded, epoch)
+    chunks = len(prepared.chunks)
+    reused = 0 if outcome is Outcome.UNCHANGED else chunks - embedded
+    return Put(outcome, prepared.revision, chunks, embedded, reused, epoch)

@@ -105,6 +105,7 @@ class Preparation:
             chunking_version=self.chunking.version,
             chunk=number,
             chunks=len(chunks),
+            input_hash=hash_of(self.chunking.profile.id, chunk.embedding_input),
             title=known.title,
             version=known.version,
             area=known.area,

@@ -41,6 +41,7 @@ class IngestServicer(IngestServiceServicer):
             outcome=done.outcome.name,
             chunks=done.chunks,
             embedded=done.embedded,
+            reused=done.reused,
             epoch=done.epoch,
         )
         return wire.put_response(done)

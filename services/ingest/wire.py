@@ -101,6 +101,7 @@ def put_response(done: Put) -> pb.PutDocumentResponse:
         revision=done.revision,
         chunks=done.chunks,
         embedded=done.embedded,
+        reused=done.reused,
         epoch=done.epoch,
     )
 

@@ -17,6 +17,7 @@ PASSAGE = StoredPassage(
     chunking_version="blocks1-256-1",
     chunk=0,
     chunks=1,
+    input_hash="1f" * 32,
     title="Disk full",
     version="3",
     area="storage",

@@ -42,6 +42,7 @@ PASSAGE = StoredPassage(
     chunking_version=CHUNKING,
     chunk=0,
     chunks=1,
+    input_hash="1f" * 32,
     title="Disk full",
     version="3",
     area="storage",

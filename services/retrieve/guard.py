@@ -1,7 +1,9 @@
 """Nothing that came back from the index is trusted before it was judged without the index."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -24,25 +26,29 @@ class Found:
 
 def admitted(hit: Hit, scope: Scope) -> Found:
     """The hit as a passage. Raises DataViolation, which is to fail the whole call."""
-    try:
-        return _judged(hit, scope)
-    except DataViolation as violation:
-        log.error("payload_violation", point_id=hit.id, problem=violation.message)  # noqa: TRY400
-        raise
-
-
-def _judged(hit: Hit, scope: Scope) -> Found:
-    passage = from_payload(hit.id, hit.payload)
-    if not scope.permits(passage):
-        raise DataViolation(
-            f"point {hit.id}: it is outside the caller's scope",
-            reason="SCOPE_VIOLATED",
-            metadata={"point_id": hit.id},
-        )
+    passage = readable(hit.id, hit.payload, scope)
     if not math.isfinite(hit.score):
-        raise DataViolation(
-            f"point {hit.id}: its score is no number",
-            reason="SCORE_INVALID",
-            metadata={"point_id": hit.id},
-        )
+        raise _violation(hit.id, "its score is no number", "SCORE_INVALID")
     return Found(hit.id, passage, hit.score)
+
+
+def readable(identity: str, payload: Mapping[str, Any], scope: Scope) -> StoredPassage:
+    """A point of the scope as a passage. Raises DataViolation, which is to fail the whole call."""
+    try:
+        passage = from_payload(identity, payload)
+    except DataViolation as violation:
+        _tell(identity, violation.message)
+        raise
+    if not scope.permits(passage):
+        raise _violation(identity, "it is outside the caller's scope", "SCOPE_VIOLATED")
+    return passage
+
+
+def _violation(identity: str, problem: str, reason: str) -> DataViolation:
+    message = f"point {identity}: {problem}"
+    _tell(identity, message)
+    return DataViolation(message, reason=reason, metadata={"point_id": identity})
+
+
+def _tell(identity: str, problem: str) -> None:
+    log.error("payload_violation", point_id=identity, problem=problem)

@@ -20,8 +20,16 @@ CALL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Point:
     """One point as it came back, not trusted yet."""
+
+    id: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One point of a search as it came back, not trusted yet."""
 
     id: str
     score: float
@@ -80,6 +88,21 @@ class Index:
         except ContractMismatch as failure:
             raise _missing(failure) from failure
         return [Hit(str(point.id), point.score, point.payload or {}) for point in found.points]
+
+    async def among(self, point_ids: Sequence[str], scope: Scope) -> list[Point]:
+        """Those of the points that are in the scope, in any order."""
+        named = models.HasIdCondition(has_id=list(point_ids))
+        try:
+            async with translated(_seconds()):
+                records, _ = await self._client.scroll(
+                    self._alias,
+                    models.Filter(must=[named, *scope.conditions()]),
+                    limit=len(point_ids),
+                    with_payload=True,
+                )
+        except ContractMismatch as failure:
+            raise _missing(failure) from failure
+        return [Point(str(record.id), record.payload or {}) for record in records]
 
     async def close(self) -> None:
         await self._client.close()

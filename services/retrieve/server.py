@@ -6,6 +6,7 @@ import structlog
 from chassis import identity
 from services.retrieve import wire
 from services.retrieve.search import Result, Search
+from services.retrieve.standing import standing
 from sluice.retrieve.v1 import retrieve_pb2 as pb
 from sluice.retrieve.v1.retrieve_pb2_grpc import RetrieveServiceServicer
 
@@ -26,6 +27,18 @@ class RetrieveServicer(RetrieveServiceServicer):
         result = await self._search.run(wanted, identity.current())
         _tell(result)
         return wire.response(result, self._search.profile.id)
+
+    async def CheckPassages(  # noqa: N802 - the contract's name
+        self,
+        request: pb.CheckPassagesRequest,
+        context: grpc.aio.ServicerContext[  # noqa: ARG002
+            pb.CheckPassagesRequest, pb.CheckPassagesResponse
+        ],
+    ) -> pb.CheckPassagesResponse:
+        evidence = wire.evidence_of(request)
+        found = await standing(self._search.index, evidence, identity.current())
+        log.info("checked", epoch=found.epoch, gone=len(found.gone))
+        return wire.standing(found)
 
 
 def _tell(result: Result) -> None:

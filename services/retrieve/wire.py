@@ -1,6 +1,6 @@
 """The contract's messages as the domain's nouns, and back. What can never work is refused here."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
@@ -12,6 +12,7 @@ from corpus.suspicion import suspected_injection
 from services.retrieve.filters import Filters
 from services.retrieve.guard import Found
 from services.retrieve.search import Result, Wanted
+from services.retrieve.standing import Evidence, Standing
 from sluice.evidence.v1 import evidence_pb2 as evidence
 from sluice.retrieve.v1 import retrieve_pb2 as pb
 
@@ -48,7 +49,7 @@ def wanted(request: pb.RetrieveRequest, default_top_k: int) -> Wanted:
             document_ids=_values("document_ids", asked.document_ids),
             areas=_values("areas", asked.areas),
         ),
-        states=tuple(map(_state, asked.publication_states)),
+        states=_states("filters.publication_states", asked.publication_states),
         top_k=request.top_k or default_top_k,
     )
 
@@ -70,16 +71,31 @@ def response(result: Result, profile: str) -> pb.RetrieveResponse:
     )
 
 
+def evidence_of(request: pb.CheckPassagesRequest) -> Evidence:
+    """Raises InvalidInput that names the field."""
+    return Evidence(
+        epoch=request.epoch,
+        point_ids=tuple(request.point_ids),
+        states=_states("publication_states", request.publication_states),
+    )
+
+
+def standing(found: Standing) -> pb.CheckPassagesResponse:
+    return pb.CheckPassagesResponse(gone=found.gone, epoch=found.epoch)
+
+
 def _values(name: str, values: Sequence[str]) -> tuple[str, ...]:
     if len(values) > FILTER_VALUES:
         raise InvalidInput(f"more than {FILTER_VALUES} values", field=f"filters.{name}")
     return tuple(values)
 
 
-def _state(number: evidence.PublicationState.ValueType) -> State:
-    if number not in _STATES:
-        raise InvalidInput("unknown publication state", field="filters.publication_states")
-    return _STATES[number]
+def _states(
+    field: str, numbers: Collection[evidence.PublicationState.ValueType]
+) -> tuple[State, ...]:
+    if not _STATES.keys() >= set(numbers):
+        raise InvalidInput("unknown publication state", field=field)
+    return tuple(_STATES[number] for number in numbers)
 
 
 def _passage(found: Found) -> evidence.Passage:

@@ -65,6 +65,15 @@ class Stage:
             stub.Retrieve, request, stage="retrieve", token=token, limit=limit
         )
 
+    async def check(
+        self, request: pb.CheckPassagesRequest, *, caller: Caller = CALLER
+    ) -> pb.CheckPassagesResponse:
+        stub = RetrieveServiceStub(self.channel)
+        token = MINTER.mint(caller, "retrieve")
+        return await channels.call(
+            stub.CheckPassages, request, stage="retrieve", token=token, limit=5
+        )
+
 
 @pytest.fixture(scope="module")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -143,6 +152,24 @@ async def test_passages_come_with_identity_positions_scores_and_counts(stage: St
 async def test_a_tenant_without_documents_finds_nothing(stage: Stage) -> None:
     found = await stage.ask(question(), caller=Caller("eve", "new", AccessLevel.RESTRICTED))
     assert (len(found.passages), found.epoch) == (0, 0)
+
+
+async def test_evidence_is_looked_at_again_for_the_caller_who_asks(stage: Stage) -> None:
+    names = [each.point_id for each in (await stage.ask(question())).passages]
+    stands = await stage.check(pb.CheckPassagesRequest(epoch=1, point_ids=names))
+    assert stands == pb.CheckPassagesResponse(epoch=1)
+    moved = pb.CheckPassagesRequest(epoch=0, point_ids=names)
+    assert await stage.check(moved) == pb.CheckPassagesResponse(epoch=1)
+    reader = Caller("bob", "acme", AccessLevel.PUBLIC)
+    gone = pb.CheckPassagesResponse(gone=names[:1], epoch=1)
+    assert await stage.check(moved, caller=reader) == gone
+
+
+async def test_evidence_of_no_known_state_is_refused(stage: Stage) -> None:
+    states = [evidence.PUBLICATION_STATE_UNSPECIFIED]
+    with pytest.raises(errors.InvalidInput) as refused:
+        await stage.check(pb.CheckPassagesRequest(publication_states=states))
+    assert refused.value.field == "publication_states"
 
 
 DRAFT = pb.Filters(publication_states=[evidence.PUBLICATION_STATE_DRAFT])

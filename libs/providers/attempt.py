@@ -59,42 +59,34 @@ class Attempts:
 
     @asynccontextmanager
     async def one(self, tokens: int, workload: Workload) -> AsyncIterator[Reservation]:
-        """Holds a reservation of `tokens` for the body, which makes one call.
+        """Holds a reservation of `tokens` for the body, which makes one call and nothing else.
+
+        Raises what `begun` and `Attempt.bounded` raise.
+        """
+        async with self.begun(tokens, workload) as attempt, attempt.bounded():
+            yield attempt.reservation
+
+    @asynccontextmanager
+    async def begun(self, tokens: int, workload: Workload) -> AsyncIterator["Attempt"]:
+        """Holds a reservation of `tokens` for the body, which waits within `Attempt.bounded`.
 
         Where the pool is short, interactive work waits in order of arrival if its turn comes
         within `patience`, and is refused at once otherwise; batch work waits within the request's
-        deadline. How the call ends is told to the pool before this returns: after a throttle no
-        process starts another. Raises what `capacity` refuses with, DeadlineExceeded, and for the
-        call's own failures one of `failures`.
+        deadline. Raises what `capacity` refuses with, and DeadlineExceeded.
         """
-        async with self._reserved(tokens, workload) as reservation, self._told():
-            try:
-                async with self._bounded(reservation):
-                    yield reservation
-            except failures.RAISED as error:
-                if failures.never_connected(error):
-                    reservation.not_begun()
-                self.heard(failures.headers(error))
-                raise failures.classify(error, self.pool) from error
+        async with self._reserved(tokens, workload) as reservation:
+            request, own = deadlines.current(), Deadline.after(self.timeout)
+            attempt = Attempt(self.pool, self.bucket, reservation, request, own)
+            if attempt.remaining() <= 0:
+                reservation.not_begun()
+                raise _over()
+            yield attempt
+            if attempt.failure is None:
+                self.bucket.available()
 
     def heard(self, headers: Mapping[str, str]) -> None:
         """The head of the provider's reply, as soon as it is there."""
         quota.observe(headers, self.pool)
-
-    @asynccontextmanager
-    async def _told(self) -> AsyncIterator[None]:
-        try:
-            yield
-        except failures.Throttled as throttled:
-            await self.bucket.cool_down(throttled.retry_after or UNSAID)
-            raise
-        except failures.SILENT:
-            self.bucket.unavailable()
-            raise
-        except failures.ANSWERED:
-            self.bucket.available()
-            raise
-        self.bucket.available()
 
     def _reserved(
         self, tokens: int, workload: Workload
@@ -103,23 +95,67 @@ class Attempts:
             return self.bucket.reserve(tokens, workload, self.patience)
         return self.bucket.acquire(tokens, workload, deadlines.within(BATCH_WAIT).at)
 
+
+@dataclass(slots=True)
+class Attempt:
+    """One call that has begun. `own` is its end, `request` that of the request it serves."""
+
+    pool: str
+    bucket: SharedBucket
+    reservation: Reservation
+    request: Deadline | None
+    own: Deadline
+    failure: SluiceError | None = None
+
+    def remaining(self) -> float:
+        """Seconds left for it; zero or below when spent."""
+        return min(end.remaining() for end in (self.request, self.own) if end)
+
     @asynccontextmanager
-    async def _bounded(self, reservation: Reservation) -> AsyncIterator[None]:
-        request, own = deadlines.current(), Deadline.after(self.timeout)
-        limit = deadlines.within(self.timeout).remaining()
-        if limit <= 0:
-            reservation.not_begun()
-            raise DeadlineExceeded("the time for this request is over")
+    async def bounded(self) -> AsyncIterator[None]:
+        """For the body's waits on the provider, of which one call may have several.
+
+        The pool is told of a failure before it is raised: after a throttle no process starts
+        another. Only what runs in here is bounded and classified, so the time that is over never
+        cancels anything else. Raises DeadlineExceeded, and for the call's own failures one of
+        `failures`.
+        """
         try:
-            async with asyncio.timeout(limit) as clock:
+            async with self._in_time():
+                yield
+        except failures.RAISED as error:
+            if failures.never_connected(error):
+                self.reservation.not_begun()
+            quota.observe(failures.headers(error), self.pool)
+            failure = failures.classify(error, self.pool)
+            await self.failed(failure)
+            raise failure from error
+        except SluiceError as failure:
+            await self.failed(failure)
+            raise
+
+    async def failed(self, failure: SluiceError) -> None:
+        """How the call ended, told to the pool."""
+        self.failure = failure
+        if isinstance(failure, failures.Throttled):
+            await self.bucket.cool_down(failure.retry_after or UNSAID)
+        elif isinstance(failure, failures.SILENT):
+            self.bucket.unavailable()
+        elif isinstance(failure, failures.ANSWERED):
+            self.bucket.available()
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.remaining()) as clock:
                 yield
         except TimeoutError as error:
             if not clock.expired():
                 raise
-            raise _timed_out(request, own) from error
+            if self.request is not None and self.request.at <= self.own.at:
+                raise _over() from error
+            raise failures.AttemptTimeout("the model provider did not answer in time") from error
 
 
-def _timed_out(request: Deadline | None, own: Deadline) -> SluiceError:
-    if request is not None and request.at <= own.at:
-        return DeadlineExceeded("the time for this request is over")
-    return failures.AttemptTimeout("the model provider did not answer in time")
+def _over() -> DeadlineExceeded:
+    return DeadlineExceeded("the time for this request is over")

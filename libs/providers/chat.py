@@ -3,26 +3,27 @@
 The provider is always read as a stream: only a closed stream reliably ends its work.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+import codecs
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, Self
 
-import structlog
-from openai import AsyncOpenAI, omit
-from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+from openai import AsyncOpenAI, AsyncStream, omit
+from openai.types.chat import ChatCompletionMessageParam
 from openai.types.shared_params import ResponseFormatJSONSchema
-from pydantic import BaseModel, Field, ValidationError
 
-from capacity import Reservation, SharedBucket, Workload
-from providers import quota
-from providers.attempt import LARGEST_USAGE, Attempts, connect, estimate
+from capacity import SharedBucket, Workload
+from chassis.errors import SluiceError
+from providers import chunk, quota
+from providers.attempt import Attempt, Attempts, connect, estimate
+from providers.chunk import Choice, Chunk, Usage
 from providers.failures import Incomplete, InvalidReply, ProviderUnavailable, Refused
 from providers.reach import reach
 
-log = structlog.get_logger()
-
 LONGEST = 400_000  # characters; more is not an answer but a model that does not end
 FILTERED = "content_filter"
+END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,110 @@ class Completion:
     model: str
 
 
+class Reply:
+    """One answer while it comes: iterates over its text in deltas, as they come.
+
+    None of them is empty or ends within a character; joined they are the completion's text. What
+    is known of `model`, `finish_reason` and `usage` can be read at any time. Iterating raises what
+    `Attempt.bounded` raises and InvalidReply.
+    """
+
+    def __init__(self, chunks: AsyncStream[object], attempt: Attempt, model: str) -> None:
+        self.model = model
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._chunks = chunks
+        self._attempt = attempt
+        # Pairs of escaped surrogates that come in two deltas become characters; lone ones cannot.
+        self._characters = codecs.getincrementaldecoder("utf-16-le")("replace")
+        self._pieces: list[str] = []
+        self._length = 0
+        self._is_refused = False
+        self._has_ended = False
+
+    @property
+    def charged(self) -> int:
+        """Tokens that the pool is charged: those reported, else those reserved."""
+        reservation = self._attempt.reservation
+        return reservation.tokens if reservation.used is None else reservation.used
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        while not self._has_ended:
+            async with self._attempt.bounded():
+                text = await self._next()
+            if text:
+                return text
+        raise StopAsyncIteration
+
+    def completion(self) -> Completion:
+        """The whole answer, when all of it was read.
+
+        Raises Incomplete for a stream that was cut or not read to its end, and Refused.
+        """
+        failure = self._failure()
+        if failure is not None:
+            raise failure
+        return Completion(
+            text="".join(self._pieces),
+            finish_reason=self.finish_reason,
+            input_tokens=self.usage.prompt_tokens if self.usage else None,
+            output_tokens=self.usage.completion_tokens if self.usage else None,
+            model=self.model,
+        )
+
+    async def _next(self) -> str:
+        received = await anext(self._chunks, END)
+        if received is not END:
+            return self._kept(self._take(chunk.read(received)))
+        self._has_ended = True
+        failure = self._failure()
+        if failure is not None:
+            await self._attempt.failed(failure)
+        return self._kept("", final=True)
+
+    def _take(self, part: Chunk) -> str:
+        self.model = part.model or self.model
+        # An error event without an `error` key reaches us as a chunk without choices; a list that
+        # is empty carries usage or filter results.
+        if part.choices is None and part.usage is None:
+            raise ProviderUnavailable("the model provider failed while it answered")
+        text = "".join(map(self._take_choice, part.choices or ()))
+        # Reports before the end are running ones, not what was used. The last one counts.
+        used = chunk.usage(part.usage) if self.finish_reason else None
+        if used:
+            self.usage = used
+            self._attempt.reservation.report(used.charged)
+        return text
+
+    def _take_choice(self, choice: Choice) -> str:
+        self.finish_reason = choice.finish_reason or self.finish_reason
+        if choice.delta is None:
+            return ""
+        # A refusal is read on to its end: the usage comes last.
+        self._is_refused = self._is_refused or bool(choice.delta.refusal)
+        return choice.delta.content or ""
+
+    def _kept(self, content: str, *, final: bool = False) -> str:
+        text = self._characters.decode(content.encode("utf-16-le", "surrogatepass"), final)
+        self._pieces.append(text)
+        self._length += len(text)
+        if self._length > LONGEST:
+            raise InvalidReply("the model's answer does not end")
+        return text
+
+    def _failure(self) -> SluiceError | None:
+        if self._is_refused:
+            return Refused("the model refused to answer")
+        if not (self._has_ended and self.finish_reason):
+            return Incomplete("the model's answer was cut off")
+        if self.finish_reason == FILTERED:
+            return Refused("the model provider's filter withheld the answer")
+        return None
+
+
 class ChatClient:
     """One model at one endpoint; its calls draw on `bucket`."""
 
@@ -83,21 +188,44 @@ class ChatClient:
         workload: Workload,
         schema: Mapping[str, object] | None = None,
     ) -> Completion:
-        """The whole answer, by one call and one reservation of input and output limit.
+        """The whole answer, by one call. Raises what `stream` and its Reply raise."""
+        async with self.stream(
+            messages, input_tokens=input_tokens, workload=workload, schema=schema
+        ) as reply:
+            async for _ in reply:
+                pass
+            return reply.completion()
 
-        `input_tokens` counts the messages; 0 where nobody counted: then a bounded default stands
-        in. `schema` is a JSON schema that the endpoint holds the
-        answer to. Raises what `Attempts.one` raises, Refused, Incomplete for a stream that was
-        cut, and InvalidReply.
+    @asynccontextmanager
+    async def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        input_tokens: int,
+        workload: Workload,
+        schema: Mapping[str, object] | None = None,
+    ) -> AsyncIterator[Reply]:
+        """The answer while it comes, by one call and one reservation of input and output limit.
+
+        However the body is left, the provider's stream is closed and the reservation settled
+        before this returns. `input_tokens` counts the messages; 0 where nobody counted: then a
+        bounded default stands in. `schema` is a JSON schema that the endpoint holds the answer to.
+        Raises what `Attempts.begun` and `Attempt.bounded` raise.
         """
+        tokens = self.estimate(messages, input_tokens)
+        async with self._attempts.begun(tokens, workload) as attempt:
+            async with attempt.bounded():
+                stream = await self._create(messages, schema)
+            async with stream as chunks:
+                reply = Reply(chunks, attempt, self._model)
+                yield reply
+        if reply.usage and input_tokens > 0:
+            quota.compare(reply.usage.prompt_tokens, input_tokens, self._attempts.pool)
+
+    def estimate(self, messages: Sequence[ChatMessage], input_tokens: int) -> int:
+        """Tokens that one call for these messages reserves."""
         text = "".join(message.content for message in messages)
-        tokens = estimate([input_tokens], [text]) + self._options.output_tokens
-        async with self._attempts.one(tokens, workload) as reservation:
-            reading = _Reading(reservation, self._model)
-            completion = await self._streamed(messages, schema, reading)
-        if completion.input_tokens and input_tokens > 0:
-            quota.compare(completion.input_tokens, input_tokens, self._attempts.pool)
-        return completion
+        return estimate([input_tokens], [text]) + self._options.output_tokens
 
     async def reachable(self) -> None:
         """Spends nothing. Raises ProviderUnavailable when the endpoint takes no connection."""
@@ -106,15 +234,12 @@ class ChatClient:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _streamed(
-        self,
-        messages: Sequence[ChatMessage],
-        schema: Mapping[str, object] | None,
-        reading: "_Reading",
-    ) -> Completion:
+    async def _create(
+        self, messages: Sequence[ChatMessage], schema: Mapping[str, object] | None
+    ) -> AsyncStream[object]:
         options = self._options
         limit = {options.limit_parameter: options.output_tokens}
-        reply = await self._client.chat.completions.with_raw_response.create(
+        response = await self._client.chat.completions.with_raw_response.create(
             model=self._model,
             messages=[_parameter(message) for message in messages],
             stream=True,
@@ -125,116 +250,9 @@ class ChatClient:
             reasoning_effort=options.reasoning_effort or omit,
             response_format=omit if schema is None else _format(schema),
         )
-        self._attempts.heard(reply.headers)
-        async with reply.parse() as stream:
-            async for chunk in stream:
-                reading.take(chunk)
-        return reading.completion()
-
-
-class _Delta(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(BaseModel):
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _Chunk(BaseModel):
-    choices: list[_Choice] | None = None
-    model: str | None = None
-    usage: object = None
-
-
-class _Usage(BaseModel):
-    """Every call reads something: a report of nothing is none."""
-
-    prompt_tokens: int = Field(ge=1, le=LARGEST_USAGE)
-    completion_tokens: int = Field(ge=0, le=LARGEST_USAGE)
-    total_tokens: int | None = Field(None, ge=0, le=LARGEST_USAGE)
-
-    @property
-    def charged(self) -> int:
-        """Some count what a model thinks in the total alone."""
-        return max(self.prompt_tokens + self.completion_tokens, self.total_tokens or 0)
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What came so far."""
-
-    reservation: Reservation
-    model: str
-    pieces: list[str] = field(default_factory=list)
-    characters: int = 0
-    finish_reason: str = ""
-    refused: bool = False
-    usage: _Usage | None = None
-
-    def take(self, received: ChatCompletionChunk) -> None:
-        chunk = _checked(received)
-        self.model = chunk.model or self.model
-        # An error event without an `error` key reaches us as a chunk without choices; a list that
-        # is empty carries usage or filter results.
-        if chunk.choices is None and chunk.usage is None:
-            raise ProviderUnavailable("the model provider failed while it answered")
-        for choice in chunk.choices or ():
-            self._take_choice(choice)
-        if self.finish_reason:
-            self._take_usage(chunk.usage)
-
-    def completion(self) -> Completion:
-        if self.refused:
-            raise Refused("the model refused to answer")
-        if not self.finish_reason:
-            raise Incomplete("the model's answer was cut off")
-        if self.finish_reason == FILTERED:
-            raise Refused("the model provider's filter withheld the answer")
-        return Completion(
-            text=_whole("".join(self.pieces)),
-            finish_reason=self.finish_reason,
-            input_tokens=self.usage.prompt_tokens if self.usage else None,
-            output_tokens=self.usage.completion_tokens if self.usage else None,
-            model=self.model,
-        )
-
-    def _take_choice(self, choice: _Choice) -> None:
-        if choice.delta:
-            # A refusal is read on to its end: the usage comes last.
-            self.refused = self.refused or bool(choice.delta.refusal)
-            self._take_content(choice.delta.content or "")
-        self.finish_reason = choice.finish_reason or self.finish_reason
-
-    def _take_content(self, content: str) -> None:
-        self.pieces.append(content)
-        self.characters += len(content)
-        if self.characters > LONGEST:
-            raise InvalidReply("the model's answer does not end")
-
-    def _take_usage(self, received: object) -> None:
-        """The last report counts. Those before the end are running ones, not what was used."""
-        try:
-            usage = _Usage.model_validate(received, from_attributes=True)
-        except ValidationError:
-            return
-        self.usage = usage
-        self.reservation.report(usage.charged)
-
-
-def _checked(received: ChatCompletionChunk) -> _Chunk:
-    """The client declares types but checks none of them."""
-    try:
-        return _Chunk.model_validate(received, from_attributes=True)
-    except ValidationError as error:
-        log.warning("answer_chunk_invalid", problems=error.error_count())
-        raise InvalidReply("the model's answer is not what the protocol allows") from error
-
-
-def _whole(text: str) -> str:
-    """Pairs of escaped surrogates that came in two deltas become characters; lone ones cannot."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        self._attempts.heard(response.headers)
+        # Read as plain JSON, since the client's own types check nothing.
+        return response.parse(to=AsyncStream[object])
 
 
 def _parameter(message: ChatMessage) -> ChatCompletionMessageParam:

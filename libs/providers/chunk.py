@@ -1,0 +1,55 @@
+"""What one event of a streamed answer says, checked: the openai client checks nothing."""
+
+import structlog
+from pydantic import BaseModel, Field, ValidationError
+
+from providers.attempt import LARGEST_USAGE
+from providers.failures import InvalidReply
+
+log = structlog.get_logger()
+
+
+class Delta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class Choice(BaseModel):
+    delta: Delta | None = None
+    finish_reason: str | None = None
+
+
+class Chunk(BaseModel):
+    choices: list[Choice] | None = None
+    model: str | None = None
+    usage: object = None
+
+
+class Usage(BaseModel):
+    """Every call reads something: a report of nothing is none."""
+
+    prompt_tokens: int = Field(ge=1, le=LARGEST_USAGE)
+    completion_tokens: int = Field(ge=0, le=LARGEST_USAGE)
+    total_tokens: int | None = Field(None, ge=0, le=LARGEST_USAGE)
+
+    @property
+    def charged(self) -> int:
+        """Some count what a model thinks in the total alone."""
+        return max(self.prompt_tokens + self.completion_tokens, self.total_tokens or 0)
+
+
+def read(received: object) -> Chunk:
+    """Raises InvalidReply."""
+    try:
+        return Chunk.model_validate(received)
+    except ValidationError as error:
+        log.warning("answer_chunk_invalid", problems=error.error_count())
+        raise InvalidReply("the model's answer is not what the protocol allows") from error
+
+
+def usage(reported: object) -> Usage | None:
+    """None for what is no report of a call's tokens."""
+    try:
+        return Usage.model_validate(reported)
+    except ValidationError:
+        return None

@@ -90,9 +90,42 @@ async def ensure(
         if failure.reason != INDEX_MISSING:
             raise
         async with translated(SETUP_SECONDS):
-            await _create(client, alias, profile, chunking_version)
+            name = await _create(client, alias, profile, chunking_version)
+            await client.update_collection_aliases([_alias(alias, name)])
         found = await verify(client, alias, profile)
     _same("chunking version", chunking_version, found)
+
+
+async def ensure_beside(
+    client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
+) -> None:
+    """Create the profile's collection without touching the alias, then verify it.
+
+    Raises as `ensure` does.
+    """
+    async with translated(SETUP_SECONDS):
+        name = await _create(client, alias, profile, chunking_version)
+    await verify(client, name, profile)
+
+
+async def behind(client: AsyncQdrantClient, alias: str) -> str:
+    """Name of the collection that readers use; empty before anything was set up."""
+    async with translated(CHECK_SECONDS):
+        found = await client.get_aliases()
+    return next((one.collection_name for one in found.aliases if one.alias_name == alias), "")
+
+
+async def switch(client: AsyncQdrantClient, alias: str, name: str) -> None:
+    """Let the alias stand for another collection, in one step: no reader finds neither."""
+    remove = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
+    async with translated(SETUP_SECONDS):
+        await client.update_collection_aliases([remove, _alias(alias, name)])
+
+
+async def drop(client: AsyncQdrantClient, name: str) -> None:
+    """Delete a collection with all that it holds."""
+    async with translated(SETUP_SECONDS):
+        await client.delete_collection(name)
 
 
 async def verify(client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile) -> str:
@@ -113,7 +146,7 @@ async def verify(client: AsyncQdrantClient, alias: str, profile: EmbeddingProfil
 
 async def _create(
     client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
-) -> None:
+) -> str:
     name = collection_name(alias, profile, chunking_version)
     try:
         await client.create_collection(
@@ -134,8 +167,12 @@ async def _create(
     there = (await client.get_collection(name)).payload_schema
     for field in INDEXES.keys() - there.keys():
         await client.create_payload_index(name, field, _index(field))
+    return name
+
+
+def _alias(alias: str, name: str) -> models.CreateAliasOperation:
     operation = models.CreateAlias(collection_name=name, alias_name=alias)
-    await client.update_collection_aliases([models.CreateAliasOperation(create_alias=operation)])
+    return models.CreateAliasOperation(create_alias=operation)
 
 
 def _index(field: str) -> models.PayloadSchemaType | models.KeywordIndexParams:

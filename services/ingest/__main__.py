@@ -17,6 +17,7 @@ from services.ingest.library import Library
 from services.ingest.prepare import Preparation
 from services.ingest.server import IngestServicer
 from services.ingest.settings import IngestSettings
+from services.ingest.succession import Succession
 from sluice.ingest.v1.ingest_pb2_grpc import add_IngestServiceServicer_to_server
 
 
@@ -38,7 +39,8 @@ async def process(settings: IngestSettings) -> None:
         attempt_timeout=settings.embedding_attempt_seconds,
     )
     qdrant = collection.connect(settings.qdrant_url, settings.qdrant_api_key.get_secret_value())
-    index = Index(qdrant, settings.collection, profile, chunking.version)
+    new_index = partial(Index, qdrant, settings.collection, profile, chunking.version)
+    index = new_index(beside=settings.reindex)
     leases = Leases(lease.connect(settings.redis_url))
     library = Library(
         index=index,
@@ -51,7 +53,8 @@ async def process(settings: IngestSettings) -> None:
         ),
         preparation=Preparation(chunking, settings.access),
     )
-    servicer = IngestServicer(library, settings.document_bytes)
+    succession = Succession(new_index(), index, leases) if settings.reindex else None
+    servicer = IngestServicer(library, settings.document_bytes, succession)
     verifier = Verifier(verifying_key(settings.internal_verify_key), "ingest")
 
     async def verify(token: str) -> Caller:

@@ -38,9 +38,9 @@ class Row:
 
 
 class Index:
-    """One collection behind its alias. Every call takes at most CALL_SECONDS.
+    """One collection: the one behind the alias, or one to be, `beside` it.
 
-    All raise what `corpus.failures.translated` raises.
+    Every call takes at most CALL_SECONDS. All raise what `corpus.failures.translated` raises.
     """
 
     def __init__(
@@ -49,22 +49,33 @@ class Index:
         alias: str,
         profile: EmbeddingProfile,
         chunking_version: str,
+        *,
+        beside: bool = False,
     ) -> None:
         self._client = client
         self._alias = alias
+        self._own = collection.collection_name(alias, profile, chunking_version)
+        self._name = self._own if beside else alias
+        self._beside = beside
         self._profile = profile
         self._chunking_version = chunking_version
 
+    @property
+    def name(self) -> str:
+        """The collection's own name, which no other profile or chunking version has."""
+        return self._own
+
     async def ensure(self) -> None:
         """Set the collection up where it is not. Raises ContractMismatch if it is another's."""
-        await collection.ensure(self._client, self._alias, self._profile, self._chunking_version)
+        ensure = collection.ensure_beside if self._beside else collection.ensure
+        await ensure(self._client, self._alias, self._profile, self._chunking_version)
 
     async def close(self) -> None:
         await self._client.close()
 
     async def epoch(self, tenant: str) -> int:
         """The epoch that readers are at; 0 before anything was published."""
-        return await epochs.read(self._client, self._alias, tenant, CALL_SECONDS)
+        return await epochs.read(self._client, self._name, tenant, CALL_SECONDS)
 
     async def begin(self, tenant: str) -> int:
         """The epoch, whose point exists afterwards; one that is there is not touched."""
@@ -79,7 +90,7 @@ class Index:
         async with translated(CALL_SECONDS):
             # A publisher that comes late must not set readers back to the beginning.
             await self._client.upsert(
-                self._alias, [point], update_mode=models.UpdateMode.INSERT_ONLY
+                self._name, [point], update_mode=models.UpdateMode.INSERT_ONLY
             )
         return await self.epoch(tenant)
 
@@ -123,7 +134,7 @@ class Index:
         while not found.keys() >= set(hashes):
             async with translated(CALL_SECONDS):
                 records, offset = await self._client.scroll(
-                    self._alias,
+                    self._name,
                     models.Filter(must=conditions),
                     limit=HASHES,
                     offset=offset,
@@ -143,13 +154,13 @@ class Index:
             for row in rows
         ]
         async with translated(CALL_SECONDS):
-            await self._client.upsert(self._alias, points, wait=True)
+            await self._client.upsert(self._name, points, wait=True)
 
     async def matches(self, rows: Sequence[Row]) -> bool:
         """Whether each row reads back as it was written."""
         async with translated(CALL_SECONDS):
             found = await self._client.retrieve(
-                self._alias, [row.id for row in rows], with_payload=True
+                self._name, [row.id for row in rows], with_payload=True
             )
         payloads = {str(record.id): record.payload for record in found}
         return payloads == {row.id: to_payload(row.passage) for row in rows}
@@ -178,26 +189,27 @@ class Index:
         ]
         return sum(counts)
 
-    async def advance(self, tenant: str, epoch: int, publisher: str) -> None:
-        """Move readers from `epoch` to the next one, in one write to one point.
+    async def advance(self, tenant: str, epoch: int, publisher: str, to: int | None = None) -> None:
+        """Move readers from `epoch` to the next one, or to a later one, in one write to one point.
 
         The condition is part of the write: nobody who comes late moves them. Raises Conflict
         (EPOCH_MOVED).
         """
+        following = epoch + 1 if to is None else to
         identity = epochs.point_id(tenant)
         unmoved = models.Filter(
             must=[models.HasIdCondition(has_id=[identity]), match(epochs.EPOCH, epoch)]
         )
         async with translated(CALL_SECONDS):
             await self._client.set_payload(
-                self._alias,
-                {epochs.EPOCH: epoch + 1, epochs.PUBLISHER: publisher},
+                self._name,
+                {epochs.EPOCH: following, epochs.PUBLISHER: publisher},
                 unmoved,
                 wait=True,
             )
-            found = await self._client.retrieve(self._alias, [identity], with_payload=True)
+            found = await self._client.retrieve(self._name, [identity], with_payload=True)
         payload = (found[0].payload if found else None) or {}
-        if payload.get(epochs.EPOCH) != epoch + 1 or payload.get(epochs.PUBLISHER) != publisher:
+        if payload.get(epochs.EPOCH) != following or payload.get(epochs.PUBLISHER) != publisher:
             raise Conflict("another publisher moved the epoch", reason="EPOCH_MOVED")
 
     async def head(self, tenant: str, document_id: str, epoch: int) -> StoredPassage | None:
@@ -216,7 +228,7 @@ class Index:
             )
             async with translated(CALL_SECONDS):
                 records, _ = await self._client.scroll(
-                    self._alias, condition, limit=len(names), with_payload=True
+                    self._name, condition, limit=len(names), with_payload=True
                 )
             found += [from_payload(str(record.id), record.payload) for record in records]
         return sorted(found, key=lambda passage: passage.document_id)
@@ -230,6 +242,28 @@ class Index:
             [payload[Key.DOCUMENT] async for payload in self._scrolled(conditions, Key.DOCUMENT)]
         )
 
+    async def tenants(self) -> list[str]:
+        """Everybody who ever published, in order; nobody before the collection is set up."""
+        if not self._beside and not await collection.behind(self._client, self._alias):
+            return []
+        published = models.FieldCondition(key=epochs.EPOCH, range=models.Range(gte=0))
+        return sorted(
+            [payload[epochs.TENANT] async for payload in self._scrolled([published], epochs.TENANT)]
+        )
+
+    async def succeed(self) -> str:
+        """Let readers use this collection; the name of the one that they used before.
+
+        Empty where there was none, or where it is this one already.
+        """
+        before = await collection.behind(self._client, self._alias)
+        await collection.switch(self._client, self._alias, self._own)
+        return "" if before == self._own else before
+
+    async def drop(self, name: str) -> None:
+        """Delete another collection, such as the one that this one succeeded."""
+        await collection.drop(self._client, name)
+
     async def _scrolled(
         self, conditions: list[models.Condition], field: str
     ) -> AsyncIterator[dict[str, Any]]:
@@ -237,7 +271,7 @@ class Index:
         while True:
             async with translated(CALL_SECONDS):
                 records, offset = await self._client.scroll(
-                    self._alias,
+                    self._name,
                     models.Filter(must=conditions),
                     limit=PAGE,
                     offset=offset,
@@ -251,18 +285,18 @@ class Index:
     async def _count(self, *conditions: models.Condition) -> int:
         async with translated(CALL_SECONDS):
             found = await self._client.count(
-                self._alias, models.Filter(must=list(conditions)), exact=True
+                self._name, models.Filter(must=list(conditions)), exact=True
             )
         return found.count
 
     async def _delete(self, *conditions: models.Condition) -> None:
         async with translated(CALL_SECONDS):
-            await self._client.delete(self._alias, models.Filter(must=list(conditions)), wait=True)
+            await self._client.delete(self._name, models.Filter(must=list(conditions)), wait=True)
 
     async def _mark(self, valid_to: int, now: int, *conditions: models.Condition) -> None:
         async with translated(CALL_SECONDS):
             await self._client.set_payload(
-                self._alias,
+                self._name,
                 {Key.VALID_TO.value: valid_to, Key.RETIRED_AT.value: now},
                 models.Filter(must=list(conditions)),
                 wait=True,

@@ -8,24 +8,33 @@ import structlog
 
 from chassis import identity
 from chassis.channels import MESSAGE_BYTES
-from chassis.errors import Forbidden, InvalidInput
+from chassis.errors import ContractMismatch, Forbidden, InvalidInput
+from chassis.settings import PREFIX
 from services.ingest import wire
 from services.ingest.library import Library
 from services.ingest.prepare import Header, check, check_id, check_source
+from services.ingest.succession import Succession
 from sluice.ingest.v1 import ingest_pb2 as pb
 from sluice.ingest.v1.ingest_pb2_grpc import IngestServiceServicer
 
 ROLE = "ingest"
+OPERATOR = "operator"
 
 log = structlog.get_logger()
 
 
 class IngestServicer(IngestServiceServicer):
-    """`document_bytes` is the size of the largest document."""
+    """`document_bytes` is the size of the largest document.
 
-    def __init__(self, library: Library, document_bytes: int) -> None:
+    `succession` is there in a process that fills a collection to be.
+    """
+
+    def __init__(
+        self, library: Library, document_bytes: int, succession: Succession | None = None
+    ) -> None:
         self._library = library
         self._document_bytes = document_bytes
+        self._succession = succession
 
     async def PutDocument(  # noqa: N802 - the contract's name
         self,
@@ -101,14 +110,34 @@ class IngestServicer(IngestServiceServicer):
         log.info("source_reconciled", source=request.source, retired=len(retired), epoch=epoch)
         return pb.ReconcileSourceResponse(retired=retired, epoch=epoch)
 
+    async def SwitchCollection(  # noqa: N802 - the contract's name
+        self,
+        request: pb.SwitchCollectionRequest,
+        context: grpc.aio.ServicerContext[pb.SwitchCollectionRequest, pb.SwitchCollectionResponse],  # noqa: ARG002
+    ) -> pb.SwitchCollectionResponse:
+        tenant = _tenant(OPERATOR)
+        if self._succession is None:
+            raise ContractMismatch(
+                "this process writes what readers use already: start one to reindex, with"
+                f" {PREFIX}REINDEX=true",
+                reason="NOT_REINDEXING",
+            )
+        done = await self._succession.switch(
+            tenant, allow_missing=request.allow_missing, drop_previous=request.drop_previous
+        )
+        log.info("collection_switched", now=done.current, before=done.previous)
+        return pb.SwitchCollectionResponse(
+            current=done.current, previous=done.previous, missing=done.missing
+        )
+
     async def _received(self, parts: AsyncIterator[wire.Part]) -> tuple[Header, bytes]:
         header = await wire.header(parts)
         check(header)
         return header, await wire.data(parts, header.document_id, self._document_bytes)
 
 
-def _tenant() -> str:
+def _tenant(role: str = ROLE) -> str:
     caller = identity.current()
-    if ROLE not in caller.roles:
-        raise Forbidden(f"this needs the role {ROLE}", reason="ROLE_MISSING")
+    if role not in caller.roles:
+        raise Forbidden(f"this needs the role {role}", reason="ROLE_MISSING")
     return caller.tenant

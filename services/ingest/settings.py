@@ -27,6 +27,12 @@ class IngestSettings(StageSettings, IndexSettings, EmbeddingSettings):
         description="access level of documents that name none",
         examples=["team"],
     )
+    reindex: bool = Field(
+        False,
+        description="fill the collection of this profile and chunking beside the one in use, for"
+        " SwitchCollection to put in its place",
+        examples=["true"],
+    )
     document_bytes: int = Field(
         16 * 1024 * 1024, gt=0, description="largest document in bytes", examples=["16777216"]
     )

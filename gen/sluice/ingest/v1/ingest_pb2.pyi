@@ -582,3 +582,59 @@ class ReconcileSourceResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReconcileSourceResponse: _TypeAlias = ReconcileSourceResponse  # noqa: Y015
+
+@_typing.final
+class SwitchCollectionRequest(_message.Message):
+    """How to switch."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
+    DROP_PREVIOUS_FIELD_NUMBER: _builtins.int
+    allow_missing: _builtins.bool
+    """Documents that the new collection lacks are an error unless this is set."""
+    drop_previous: _builtins.bool
+    """Delete the collection that readers used before."""
+    def __init__(
+        self,
+        *,
+        allow_missing: _builtins.bool = ...,
+        drop_previous: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "drop_previous", b"drop_previous"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SwitchCollectionRequest: _TypeAlias = SwitchCollectionRequest  # noqa: Y015
+
+@_typing.final
+class SwitchCollectionResponse(_message.Message):
+    """What the readers use now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENT_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    current: _builtins.str
+    """Name of the collection they use now."""
+    previous: _builtins.str
+    """Name of the one they used before; empty where there was none."""
+    missing: _builtins.int
+    """Documents of the previous one that the current one lacks."""
+    def __init__(
+        self,
+        *,
+        current: _builtins.str = ...,
+        previous: _builtins.str = ...,
+        missing: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["current", b"current", "missing", b"missing", "previous", b"previous"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SwitchCollectionResponse: _TypeAlias = SwitchCollectionResponse  # noqa: Y015

@@ -60,6 +60,11 @@ class IngestServiceStub:
                 request_serializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileSourceRequest.SerializeToString,
                 response_deserializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileSourceResponse.FromString,
                 _registered_method=True)
+        self.SwitchCollection = channel.unary_unary(
+                '/sluice.ingest.v1.IngestService/SwitchCollection',
+                request_serializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.SwitchCollectionRequest.SerializeToString,
+                response_deserializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.SwitchCollectionResponse.FromString,
+                _registered_method=True)
 
 
 class IngestServiceServicer:
@@ -106,6 +111,15 @@ class IngestServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SwitchCollection(self, request, context):
+        """Lets the readers of all tenants use the collection that this process
+        filled beside the one they use now, in one step. For a process that was
+        started to reindex, and for the role operator. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_IngestServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -133,6 +147,11 @@ def add_IngestServiceServicer_to_server(servicer, server):
                     servicer.ReconcileSource,
                     request_deserializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileSourceRequest.FromString,
                     response_serializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileSourceResponse.SerializeToString,
+            ),
+            'SwitchCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.SwitchCollection,
+                    request_deserializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.SwitchCollectionRequest.FromString,
+                    response_serializer=sluice_dot_ingest_dot_v1_dot_ingest__pb2.SwitchCollectionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -271,6 +290,33 @@ class IngestService:
             '/sluice.ingest.v1.IngestService/ReconcileSource',
             sluice_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileSourceRequest.SerializeToString,
             sluice_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileSourceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SwitchCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sluice.ingest.v1.IngestService/SwitchCollection',
+            sluice_dot_ingest_dot_v1_dot_ingest__pb2.SwitchCollectionRequest.SerializeToString,
+            sluice_dot_ingest_dot_v1_dot_ingest__pb2.SwitchCollectionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -52,6 +52,11 @@ class IngestServiceStub:
     """Retires every document of a source that the given list does not name.
     Idempotent.
     """
+    SwitchCollection: _grpc.UnaryUnaryMultiCallable[_ingest_pb2.SwitchCollectionRequest, _ingest_pb2.SwitchCollectionResponse]
+    """Lets the readers of all tenants use the collection that this process
+    filled beside the one they use now, in one step. For a process that was
+    started to reindex, and for the role operator. Idempotent.
+    """
 
 @_typing.type_check_only
 class IngestServiceAsyncStub(IngestServiceStub):
@@ -76,6 +81,11 @@ class IngestServiceAsyncStub(IngestServiceStub):
     ReconcileSource: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ReconcileSourceRequest, _ingest_pb2.ReconcileSourceResponse]  # type: ignore[assignment]
     """Retires every document of a source that the given list does not name.
     Idempotent.
+    """
+    SwitchCollection: _aio.UnaryUnaryMultiCallable[_ingest_pb2.SwitchCollectionRequest, _ingest_pb2.SwitchCollectionResponse]  # type: ignore[assignment]
+    """Lets the readers of all tenants use the collection that this process
+    filled beside the one they use now, in one step. For a process that was
+    started to reindex, and for the role operator. Idempotent.
     """
 
 class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -128,6 +138,17 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_ingest_pb2.ReconcileSourceResponse, _abc.Awaitable[_ingest_pb2.ReconcileSourceResponse]]:
         """Retires every document of a source that the given list does not name.
         Idempotent.
+        """
+
+    @_abc_1.abstractmethod
+    def SwitchCollection(
+        self,
+        request: _ingest_pb2.SwitchCollectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_ingest_pb2.SwitchCollectionResponse, _abc.Awaitable[_ingest_pb2.SwitchCollectionResponse]]:
+        """Lets the readers of all tenants use the collection that this process
+        filled beside the one they use now, in one step. For a process that was
+        started to reindex, and for the role operator. Idempotent.
         """
 
 def add_IngestServiceServicer_to_server(servicer: IngestServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

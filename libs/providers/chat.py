@@ -4,7 +4,7 @@ The provider is always read as a stream: only a closed stream reliably ends its 
 """
 
 import codecs
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -161,7 +161,7 @@ class Reply:
 
 
 class ChatClient:
-    """One model at one endpoint; its calls draw on `bucket`."""
+    """One model at one endpoint; its calls draw on `bucket`, the pool of that name."""
 
     def __init__(  # noqa: PLR0913 - what one model at one endpoint is
         self,
@@ -173,12 +173,13 @@ class ChatClient:
         attempt_timeout: float,
         options: ChatOptions,
         interactive_wait: float = 0.0,
+        pool: str = "answers",
     ) -> None:
         self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
         self._base_url = base_url
         self._model = model
         self._options = options
-        self._attempts = Attempts("answers", bucket, attempt_timeout, interactive_wait)
+        self._attempts = Attempts(pool, bucket, attempt_timeout, interactive_wait)
 
     async def complete(
         self,
@@ -204,16 +205,19 @@ class ChatClient:
         input_tokens: int,
         workload: Workload,
         schema: Mapping[str, object] | None = None,
+        begins: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[Reply]:
         """The answer while it comes, by one call and one reservation of input and output limit.
 
         However the body is left, the provider's stream is closed and the reservation settled
         before this returns. `input_tokens` counts the messages; 0 where nobody counted: then a
         bounded default stands in. `schema` is a JSON schema that the endpoint holds the answer to.
+        `begins` is called when room is reserved and the call is about to be made.
         Raises what `Attempts.begun` and `Attempt.bounded` raise.
         """
         tokens = self.estimate(messages, input_tokens)
         async with self._attempts.begun(tokens, workload) as attempt:
+            begins()
             async with attempt.bounded():
                 stream = await self._create(messages, schema)
             async with stream as chunks:

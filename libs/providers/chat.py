@@ -18,6 +18,8 @@ from chassis.errors import SluiceError
 from providers import chunk, quota
 from providers.attempt import Attempt, Attempts, connect, estimate
 from providers.chunk import Choice, Chunk, Usage
+from providers.endpoint import ChatOptions as ChatOptions  # noqa: PLC0414 - a re-export
+from providers.endpoint import Endpoint
 from providers.failures import Incomplete, InvalidReply, ProviderUnavailable, Refused
 from providers.reach import reach
 
@@ -30,19 +32,6 @@ END = object()
 class ChatMessage:
     role: Literal["system", "user"]
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """What a model is asked with. None is not sent: reasoning models take no temperature.
-
-    `output_tokens` is the limit of one answer, sent as `limit_parameter`.
-    """
-
-    output_tokens: int
-    limit_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    temperature: float | None = None
-    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +169,20 @@ class ChatClient:
         self._model = model
         self._options = options
         self._attempts = Attempts(pool, bucket, attempt_timeout, interactive_wait)
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, bucket: SharedBucket, *, patience: float = 0.0) -> Self:
+        """A client of that endpoint, whose interactive calls wait `patience` seconds for a turn."""
+        return cls(
+            base_url=endpoint.base_url,
+            api_key=endpoint.key,
+            model=endpoint.model,
+            bucket=bucket,
+            attempt_timeout=endpoint.attempt_seconds,
+            options=endpoint.options,
+            interactive_wait=patience,
+            pool=endpoint.pool,
+        )
 
     async def complete(
         self,

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from capacity import InvalidLimit, Limits, SharedBucket
 from chassis.settings import PREFIX
+from providers.endpoint import ChatOptions, Effort, Endpoint, LimitParameter, Price
 
 HTTP = r"^https?://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/\S*)?$"
 
@@ -202,7 +203,7 @@ class AnswerSettings(AnswerLimits):
         description="the endpoint can be held to a JSON schema; else the prompt asks for it",
         examples=["true"],
     )
-    answer_limit_parameter: Literal["max_tokens", "max_completion_tokens"] = Field(
+    answer_limit_parameter: LimitParameter = Field(
         "max_tokens",
         description="name of the output limit; reasoning models want max_completion_tokens",
         examples=["max_completion_tokens"],
@@ -210,7 +211,7 @@ class AnswerSettings(AnswerLimits):
     answer_temperature: float | None = Field(
         0, ge=0, le=2, description="temperature; none is sent when empty", examples=["0"]
     )
-    answer_reasoning_effort: Literal["minimal", "low", "medium", "high"] | None = Field(
+    answer_reasoning_effort: Effort | None = Field(
         None, description="effort of a reasoning model; not sent when empty", examples=["low"]
     )
     answer_output_tokens: int = Field(
@@ -224,7 +225,51 @@ class AnswerSettings(AnswerLimits):
         examples=["120"],
     )
 
-    @field_validator("answer_temperature", "answer_reasoning_effort", mode="before")
+    answer_input_price: float | None = Field(
+        None,
+        ge=0,
+        description="price of a million tokens read, in the currency of budgets; unknown if empty",
+        examples=["0.40"],
+    )
+    answer_output_price: float | None = Field(
+        None,
+        ge=0,
+        description="price of a million tokens written; unknown when empty",
+        examples=["1.60"],
+    )
+
+    def answer_endpoint(self) -> Endpoint:
+        """The model that answers first. Raises InvalidLimit; never for loaded settings."""
+        return Endpoint(
+            id="primary",
+            base_url=self.answer_base_url,
+            model=self.answer_model,
+            pool="answers",
+            limits=self.answer_limits(),
+            options=ChatOptions(
+                output_tokens=self.answer_output_tokens,
+                limit_parameter=self.answer_limit_parameter,
+                temperature=self.answer_temperature,
+                reasoning_effort=self.answer_reasoning_effort,
+            ),
+            attempt_seconds=self.answer_attempt_seconds,
+            key=self.answer_api_key.get_secret_value(),
+            has_schema=self.answer_structured_output,
+            price=self._answer_price(),
+        )
+
+    def _answer_price(self) -> Price | None:
+        if self.answer_input_price is None or self.answer_output_price is None:
+            return None
+        return Price(self.answer_input_price, self.answer_output_price)
+
+    @field_validator(
+        "answer_temperature",
+        "answer_reasoning_effort",
+        "answer_input_price",
+        "answer_output_price",
+        mode="before",
+    )
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value

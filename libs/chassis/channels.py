@@ -3,13 +3,15 @@
 from __future__ import annotations  # gRPC's classes are generic in their stubs only
 
 import json
-from collections.abc import Awaitable
-from typing import Protocol, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Generic, Protocol, TypeVar, cast
 
 import grpc
 from opentelemetry import propagate, trace
 
 from chassis import deadlines, status
+from chassis.errors import SluiceError
 
 MESSAGE_BYTES = 32 * 1024 * 1024
 
@@ -43,6 +45,25 @@ class Method(Protocol[A_contra, R_co]):
     def __call__(
         self, request: A_contra, /, *, timeout: float, metadata: tuple[tuple[str, str], ...]
     ) -> Running[R_co]: ...
+
+
+class Streaming(Protocol[R_co]):
+    """A call on its way to its many replies."""
+
+    def __aiter__(self) -> AsyncIterator[R_co]: ...
+
+    async def read(self) -> object:
+        """The next reply, or grpc.aio.EOF."""
+
+    def cancel(self) -> bool: ...
+
+
+class StreamMethod(Protocol[A_contra, R_co]):
+    """A stub's method with many replies to one request."""
+
+    def __call__(
+        self, request: A_contra, /, *, timeout: float, metadata: tuple[tuple[str, str], ...]
+    ) -> Streaming[R_co]: ...
 
 
 def connect(target: str, *, service: str, idempotent: bool) -> grpc.aio.Channel:
@@ -82,18 +103,76 @@ async def call(
     Raises the SluiceError that the stage raised, or one that says how the stage failed.
     """
     timeout = deadlines.within(limit).for_hop()
-    # OpenTelemetry's own client interceptor leaves the stage working when this side is cancelled.
-    with _tracer.start_as_current_span(
-        stage, kind=trace.SpanKind.CLIENT, record_exception=False, set_status_on_exception=False
-    ) as span:
-        headers = {"authorization": f"Bearer {token}"}
-        propagate.inject(headers)
-        running = method(request, timeout=timeout, metadata=tuple(headers.items()))
+    with _headers(stage, token) as headers:
+        running = method(request, timeout=timeout, metadata=headers)
         try:
             return await running
         except grpc.aio.AioRpcError as failure:
-            span.set_status(trace.StatusCode.ERROR, failure.code().name)
-            raise status.decode(failure, stage) from failure
+            raise _failed(failure, stage) from failure
         finally:
             # Awaiting alone leaves the stage working when this side is cancelled at a bad moment.
             running.cancel()
+
+
+@asynccontextmanager
+async def stream(
+    method: StreamMethod[A_contra, R_co],
+    request: A_contra,
+    *,
+    stage: str,
+    token: str,
+    limit: float,
+) -> AsyncIterator[Responses[R_co]]:
+    """The responses to one request, within `limit` seconds and the current request's deadline.
+
+    The call ends with the block, however that ends. Reading the responses raises the SluiceError
+    that the stage raised, or one that says how the stage failed. What is not read yet stays on
+    the stage's side, but for some ten kilobytes.
+    """
+    timeout = deadlines.within(limit).for_hop()
+    with _headers(stage, token) as headers:
+        running = method(request, timeout=timeout, metadata=headers)
+        try:
+            yield Responses(running, stage)
+        finally:
+            # Leaving the iteration alone left the stage working in 11 of 40 cancellations.
+            running.cancel()
+
+
+class Responses(Generic[R_co]):
+    """What a stage answers, one by one."""
+
+    def __init__(self, running: Streaming[R_co], stage: str) -> None:
+        self._running = running
+        self._stage = stage
+
+    def __aiter__(self) -> Responses[R_co]:
+        return self
+
+    async def __anext__(self) -> R_co:
+        try:
+            response = await self._running.read()
+        except grpc.aio.AioRpcError as failure:
+            raise _failed(failure, self._stage) from failure
+        if response is grpc.aio.EOF:
+            raise StopAsyncIteration
+        return cast("R_co", response)
+
+
+@contextmanager
+def _headers(stage: str, token: str) -> Iterator[tuple[tuple[str, str], ...]]:
+    """The metadata of a call, whose span lasts as long as the block.
+
+    OpenTelemetry's own client interceptor leaves the stage working when this side is cancelled.
+    """
+    with _tracer.start_as_current_span(
+        stage, kind=trace.SpanKind.CLIENT, record_exception=False, set_status_on_exception=False
+    ):
+        headers = {"authorization": f"Bearer {token}"}
+        propagate.inject(headers)
+        yield tuple(headers.items())
+
+
+def _failed(failure: grpc.aio.AioRpcError, stage: str) -> SluiceError:
+    trace.get_current_span().set_status(trace.StatusCode.ERROR, failure.code().name)
+    return status.decode(failure, stage)

@@ -4,11 +4,12 @@ from __future__ import annotations  # gRPC's classes are generic in their stubs 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any, TypeAlias
 
 import grpc
 import structlog
+from opentelemetry import propagate, trace
 
 from chassis import deadlines, errors, identity, status
 from chassis.deadlines import Deadline
@@ -20,6 +21,18 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 # Health checks and reflection come from the platform and carry no token.
 OPEN_SERVICES = ("/grpc.health.v1.Health/", "/grpc.reflection.v1alpha.ServerReflection/")
+
+# These say that this side failed; any other code is the caller's affair.
+_OUR_FAULT = frozenset(
+    {
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+
+_tracer = trace.get_tracer("sluice.chassis")
 
 log = structlog.get_logger()
 
@@ -61,21 +74,33 @@ class Edge(grpc.aio.ServerInterceptor):
                 None,
                 handler.response_serializer,
             )
-        raise TypeError(f"{name}: response streams need a guard of their own")
+        if handler.unary_stream:
+            return grpc.unary_stream_rpc_method_handler(
+                self._guarded(name, _writing(handler.unary_stream, handler.request_deserializer)),
+                None,
+                handler.response_serializer,
+            )
+        raise TypeError(f"{name}: streams in both directions need a guard of their own")
 
     def _guarded(self, name: str, behaviour: Any) -> Any:  # noqa: ANN401 - gRPC's own types say Any
         async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
-            try:
-                with self._counted():
-                    return await self._admitted(behaviour, request, context)
-            except errors.SluiceError as error:
-                failure = error
-            except Exception:  # the edge of the process: nothing may leave as UNKNOWN
-                log.exception("rpc_failed", method=name)
-                failure = errors.Internal("internal error; the log has the details")
-            log.info("rpc_refused", method=name, reason=failure.reason)
-            await context.abort_with_status(status.encode(failure))
-            return None
+            with _traced(name, context) as span:
+                try:
+                    with self._counted():
+                        return await self._admitted(behaviour, request, context)
+                except errors.SluiceError as error:
+                    failure = error
+                except grpc.aio.InternalError:
+                    # Nobody is there to send to: this task's cancellation is on its way.
+                    log.info("caller_left", method=name)
+                    return None
+                except Exception:  # the edge of the process: nothing may leave as UNKNOWN
+                    log.exception("rpc_failed", method=name)
+                    failure = errors.Internal("internal error; the log has the details")
+                log.info("rpc_refused", method=name, reason=failure.reason)
+                _tell_failure(span, failure)
+                await context.abort_with_status(status.encode(failure))
+                return None
 
         return guarded
 
@@ -109,6 +134,32 @@ class Edge(grpc.aio.ServerInterceptor):
         return Deadline.after(self._limit if asked is None else min(asked, self._limit))
 
 
+@contextmanager
+def _traced(name: str, context: grpc.aio.ServicerContext[Any, Any]) -> Iterator[trace.Span]:
+    """The call's span. It ends with the call, whichever way that ends.
+
+    OpenTelemetry's own interceptor iterates a response stream in a generator that gRPC drops when
+    the caller leaves: its span ends, and the stage's work too, whenever that is collected.
+    """
+    service, _, method = name.removeprefix("/").partition("/")
+    with _tracer.start_as_current_span(
+        name,
+        propagate.extract(dict(context.invocation_metadata() or ())),
+        trace.SpanKind.SERVER,
+        {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        yield span
+
+
+def _tell_failure(span: trace.Span, failure: errors.SluiceError) -> None:
+    code = status.code_of(failure)
+    span.set_attribute("rpc.grpc.status_code", code.value[0])
+    if code in _OUR_FAULT:
+        span.set_status(trace.StatusCode.ERROR, code.name)
+
+
 def _reading(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
     async def parsed(raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
         return await behaviour(read(parse, raw), context)
@@ -121,6 +172,20 @@ def _reading_all(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRP
         return await behaviour((read(parse, message) async for message in raw), context)
 
     return parsed
+
+
+def _writing(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
+    """A response stream as one task: a caller that leaves cancels it and its generator at once.
+
+    Left to gRPC, a generator that is not waiting just then is dropped, to be collected later.
+    """
+
+    async def written(raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        async with aclosing(behaviour(read(parse, raw), context)) as responses:
+            async for response in responses:
+                await context.write(response)
+
+    return _reading(behaviour, parse) if asyncio.iscoroutinefunction(behaviour) else written
 
 
 def bearer_token(context: grpc.aio.ServicerContext[Any, Any]) -> str:

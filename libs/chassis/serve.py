@@ -11,7 +11,6 @@ import structlog
 import uvloop
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from opentelemetry.instrumentation.grpc import aio_server_interceptor, filters
 
 from chassis import channels, logs, telemetry
 from chassis.edge import Edge, Verify
@@ -102,10 +101,7 @@ def _stop_event() -> asyncio.Event:
 
 
 def _server(services: Sequence[Service], health: Health, edge: Edge) -> grpc.aio.Server:
-    # Health and reflection are streams that the interceptor breaks, and noise in a trace.
-    ours = filters.negate(filters.service_prefix("grpc."))
-    traced = aio_server_interceptor(filter_=ours)  # type: ignore[no-untyped-call] # untyped
-    server = grpc.aio.server(interceptors=[traced, edge], options=_SERVER_OPTIONS)
+    server = grpc.aio.server(interceptors=[edge], options=_SERVER_OPTIONS)
     for service in services:
         service.add(server)
     health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)

@@ -54,7 +54,10 @@ async def process(settings: Settings) -> None:
     async def check() -> None:
         return None
 
-    add = partial(retrieve_pb2_grpc.add_RetrieveServiceServicer_to_server, Retrieve())
+    add = partial(
+        retrieve_pb2_grpc.add_RetrieveServiceServicer_to_server,
+        Retrieve(),  # type: ignore[abstract] # one of its calls is enough
+    )
     add_ingest = partial(
         ingest_pb2_grpc.add_IngestServiceServicer_to_server,
         Ingest(),  # type: ignore[abstract] # one of its calls is enough

@@ -27,5 +27,10 @@ def gateway(data: Path) -> str:
 
 def ingest(data: Path) -> str:
     """Host and port of ingest."""
-    said = os.environ.get(INGEST_VARIABLE, "")
-    return said.removeprefix("dns:///") or f"{LOOPBACK}:{ports(data)['ingest']}"
+    return stage("ingest", data)
+
+
+def stage(name: str, data: Path) -> str:
+    """Host and port of a stage."""
+    said = os.environ.get(f"SLUICE_{name.upper()}_TARGET", "")
+    return said.removeprefix("dns:///") or f"{LOOPBACK}:{ports(data)[name]}"

@@ -52,9 +52,9 @@ class Answer:
     raw: Mapping[str, Any]
 
 
-async def ask(url: str, token: str, question: str) -> Answer:
+async def ask(url: str, token: str, question: str, locale: str = "") -> Answer:
     """The gateway's answer. Raises SluiceErrors, Unreachable when nothing listens at the URL."""
-    body = {"question": question}
+    body = {"question": question, "locale": locale}
     return _answer(await _call(url, token, "POST", "/v1/answers", limit=READ_LIMIT, body=body))
 
 

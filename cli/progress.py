@@ -20,19 +20,23 @@ Step = Callable[[], None]
 
 
 class _Rate(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f} files/s" if task.speed else "")
+        return Text(f"{task.speed:.1f} {self._unit}/s" if task.speed else "")
 
 
 @contextmanager
-def progress(title: str, total: int, *, shown: bool) -> Iterator[Step]:
-    """A bar of `total` files on standard error. Call what it yields once a file."""
+def progress(title: str, total: int, *, shown: bool, unit: str = "files") -> Iterator[Step]:
+    """A bar of `total` units on standard error. Call what it yields once a unit."""
     terminal = console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        _Rate(),
+        _Rate(unit),
         TextColumn("left"),
         TimeRemainingColumn(),
         console=terminal,

@@ -4,7 +4,7 @@ A report is a file with one JSON object; whoever evaluates a candidate writes it
 
     format                 1
     report_id              name of the evaluation, to find it again; not empty
-    fingerprint            what `fingerprint` gives for model, endpoint and parameters
+    fingerprint            what `fingerprint` gives for the endpoint as it was called
     model, host            the configured model and the endpoint's host, for people to read
     served_model           the model that the endpoint said it served while it was evaluated
     instructions_versions  every evaluated version of the instructions, as assemble tells it
@@ -21,7 +21,7 @@ long as nothing that it names has changed.
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from chassis.identity import AccessLevel
+from providers.endpoint import Endpoint
 from services.generate import contract
 
 Level = Literal["public", "team", "restricted"]
@@ -79,26 +80,17 @@ class Qualification:
     is_review: bool
 
 
-def fingerprint(  # noqa: PLR0913 - one argument a thing that changes what a model answers
-    model: str,
-    base_url: str,
-    *,
-    structured_output: bool,
-    limit_parameter: str,
-    output_tokens: int,
-    temperature: float | None,
-    reasoning_effort: str | None,
-) -> str:
+def fingerprint(endpoint: Endpoint) -> str:
     """One word for everything that makes a candidate answer as it does."""
+    temperature = endpoint.options.temperature
+    # 0 and 0.0 are one temperature, but two texts.
+    same = {} if temperature is None else {"temperature": float(temperature)}
     return _digest(
         {
-            "model": model,
-            "host": host(base_url),
-            "structured_output": structured_output,
-            "limit_parameter": limit_parameter,
-            "output_tokens": output_tokens,
-            "temperature": None if temperature is None else float(temperature),
-            "reasoning_effort": reasoning_effort,
+            "model": endpoint.model,
+            "host": host(endpoint.base_url),
+            "has_schema": endpoint.has_schema,
+            "options": {**asdict(endpoint.options), **same},
         }
     )
 

@@ -1,9 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from capacity import Limits
 from chassis.identity import AccessLevel
+from providers.endpoint import ChatOptions, Endpoint
 from services.generate.qualification import (
     SCHEMA_VERSION,
     Standard,
@@ -15,14 +18,17 @@ from services.generate.qualification import (
     validation_version,
 )
 
-PARAMETERS = {
-    "structured_output": True,
-    "limit_parameter": "max_tokens",
-    "output_tokens": 1_000,
-    "temperature": 0,
-    "reasoning_effort": None,
-}
-PRINT = fingerprint("small", "https://models.example:8443/v1", **PARAMETERS)  # type: ignore[arg-type] # each has its own type
+LIMITS = Limits(requests_per_minute=60, tokens_per_minute=60_000, in_flight=4, max_reservation=9)
+ENDPOINT = Endpoint(
+    id="small",
+    base_url="https://models.example:8443/v1",
+    model="small",
+    pool="answers",
+    limits=LIMITS,
+    options=ChatOptions(output_tokens=1_000, temperature=0.0),
+    attempt_seconds=30,
+)
+PRINT = fingerprint(ENDPOINT)
 STANDARD = Standard(PRINT, SCHEMA_VERSION, validation_version(0.5))
 WRITTEN = {
     "format": 1,
@@ -86,21 +92,28 @@ def test_a_report_that_is_not_there_or_no_json_is_no_qualification(tmp_path: Pat
         read(path)
 
 
-def test_a_fingerprint_changes_with_everything_but_the_way_the_endpoint_is_written() -> None:
+def test_a_fingerprint_changes_with_everything_that_changes_answers() -> None:
+    options = ENDPOINT.options
     changed = [
-        fingerprint("other", "https://models.example:8443/v1", **PARAMETERS),  # type: ignore[arg-type] # as above
-        fingerprint("small", "https://other.example/v1", **PARAMETERS),  # type: ignore[arg-type] # as above
-        *(
-            fingerprint("small", "https://models.example:8443/v1", **{**PARAMETERS, **one})  # type: ignore[arg-type] # as above
-            for one in (
-                {"structured_output": False},
-                {"limit_parameter": "max_completion_tokens"},
-                {"output_tokens": 900},
-                {"temperature": None},
-                {"reasoning_effort": "low"},
-            )
-        ),
+        replace(ENDPOINT, model="other"),
+        replace(ENDPOINT, base_url="https://other.example/v1"),
+        replace(ENDPOINT, has_schema=True),
+        replace(ENDPOINT, options=replace(options, limit_parameter="max_completion_tokens")),
+        replace(ENDPOINT, options=replace(options, output_tokens=900)),
+        replace(ENDPOINT, options=replace(options, temperature=None)),
+        replace(ENDPOINT, options=replace(options, reasoning_effort="low")),
     ]
-    assert len({PRINT, *changed}) == 8
-    assert fingerprint("small", "https://MODELS.example:8443/v1/", **PARAMETERS) == PRINT  # type: ignore[arg-type] # as above
+    assert len({PRINT, *map(fingerprint, changed)}) == 8
+
+
+def test_a_fingerprint_stays_with_everything_else() -> None:
+    same = replace(
+        ENDPOINT,
+        id="b",
+        base_url="https://MODELS.example:8443/v1/",
+        key="k",
+        attempt_seconds=9,
+        options=replace(ENDPOINT.options, temperature=0),
+    )
+    assert fingerprint(same) == PRINT
     assert host("https://key@Models.example/v1") == "models.example"

@@ -132,6 +132,14 @@ class IngestService:
         reply = await self._call(self._stub.ReconcileSource, request, PUT_LIMIT)
         return list(reply.retired)
 
+    async def switch(self, *, allow_missing: bool, drop_previous: bool) -> tuple[str, str]:
+        """Let readers use the collection that the process filled: its name, and the last one's."""
+        request = ingest_pb2.SwitchCollectionRequest(
+            allow_missing=allow_missing, drop_previous=drop_previous
+        )
+        reply = await self._call(self._stub.SwitchCollection, request, PUT_LIMIT)
+        return reply.current, reply.previous
+
     async def _call(self, method: channels.Method[A, R], request: A, limit: float) -> R:
         try:
             return await channels.call(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from chassis.identity import AccessLevel
-from cli import addresses, capacity, demo, documents, exits, ingest, preview, status, up
+from cli import addresses, capacity, demo, documents, exits, ingest, preview, reindex, status, up
 from cli.answer import show
 from cli.gateway_service import ask
 from cli.identity import Identity
@@ -147,6 +147,36 @@ def ingest_command(  # noqa: PLR0913 - an option each
 
     async def work() -> int:
         return await ingest.run(path, plan, addresses.ingest(data), person.for_ingest, output)
+
+    finish(output, work)
+
+
+@app.command("reindex")
+def reindex_command(  # noqa: PLR0913 - an option each
+    paths: Annotated[list[Path], typer.Argument(help="The folders that the documents come from.")],
+    *,
+    allow_missing: Annotated[
+        bool,
+        typer.Option("--allow-missing", help="Switch although documents would be missing."),
+    ] = False,
+    drop_previous: Annotated[
+        bool, typer.Option("--drop-previous", help="Delete the old collection after the switch.")
+    ] = False,
+    tenant: Tenant = "demo",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Build the index anew with other settings beside the one in use, then switch over.
+
+    The environment says what is new, such as SLUICE_EMBEDDING_PROFILE or SLUICE_CHUNK_TOKENS.
+    """
+    output = Output(as_json=as_json)
+    person = Identity("developer", tenant, AccessLevel.TEAM, roles=("operator",), token=token)
+    switch = reindex.Switch(allow_missing, drop_previous)
+
+    async def work() -> int:
+        return await reindex.run(data, paths, switch, person.for_ingest, output)
 
     finish(output, work)
 

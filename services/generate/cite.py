@@ -1,6 +1,6 @@
 """What a model's answer cites, and whether its sources carry it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from services.generate.evidence import Source
@@ -17,6 +17,24 @@ class Cited:
     support: float
 
 
+class Carriers:
+    """The sources as carriers of statements, each read once, when it is first cited."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._texts = {source.label: source.text for source in sources}
+        self._read: dict[str, Carrier] = {}
+
+    def support(self, statement: Statement, labels: Iterable[str]) -> float:
+        """How far the labelled sources together carry a statement; 0 by none."""
+        carriers = [self._carrier(label) for label in labels]
+        return support(statement.text, carriers) if carriers else 0.0
+
+    def _carrier(self, label: str) -> Carrier:
+        if label not in self._read:
+            self._read[label] = Carrier.read(self._texts[label])
+        return self._read[label]
+
+
 def cited(text: str, sources: Sequence[Source]) -> Cited:
     """The citations of an answer whose marks were admitted.
 
@@ -24,16 +42,12 @@ def cited(text: str, sources: Sequence[Source]) -> Cited:
     answer cites: what nobody claims has to be carried all the same.
     """
     told = statements(text)
-    labels = frozenset(label for statement in told for label in statement.labels)
-    carriers = {s.label: Carrier.read(s.text) for s in sources if s.label in labels}
-    if not carriers:
-        return Cited((), 0.0)
-    every = tuple(carriers)
-    carried = (support(s.text, [carriers[each] for each in s.labels or every]) for s in told)
-    citations = (_citation(s, label, carriers[label]) for s in told for label in s.labels)
-    return Cited(tuple(citations), min(carried))
-
-
-def _citation(statement: Statement, label: str, carrier: Carrier) -> Citation:
-    span = statement.span
-    return Citation(label, span.start, span.end, support(statement.text, [carrier]))
+    carriers = Carriers(sources)
+    every = tuple(dict.fromkeys(label for statement in told for label in statement.labels))
+    carried = (carriers.support(s, s.labels or every) for s in told)
+    citations = (
+        Citation(label, s.span.start, s.span.end, carriers.support(s, [label]))
+        for s in told
+        for label in s.labels
+    )
+    return Cited(tuple(citations), min(carried, default=0.0))

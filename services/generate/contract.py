@@ -1,23 +1,29 @@
 """The answer contract: what a model may reply, and nothing else."""
 
+import json
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chassis.errors import DataViolation
 from services.generate.marks import marks
 
+Status = Literal["answered", "insufficient"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
-        "status": {"type": "string", "enum": ["answered", "insufficient"]},
+        "status": {"type": "string", "enum": list(STATUSES)},
         "answer": {"type": "string"},
         "source_ids": {"type": "array", "items": {"type": "string"}},
     },
     "required": ["status", "answer", "source_ids"],
     "additionalProperties": False,
 }
+# Models that are only asked for JSON like to set it as code.
+_FENCED = re.compile(r"[ \t\r\n]*```(?:json)?[ \t\r]*\n(.*)```[ \t\r\n]*", re.DOTALL)
 
 
 class InvalidOutput(DataViolation):
@@ -37,7 +43,7 @@ class Answer:
 class _Reply(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    status: Literal["answered", "insufficient"]
+    status: Status
     answer: str
     source_ids: list[str]
 
@@ -60,8 +66,10 @@ def read(reply: str, admitted: frozenset[str]) -> Answer:
 
 
 def _parse(reply: str) -> _Reply:
+    fenced = _FENCED.fullmatch(reply)
+    text = fenced[1] if fenced else reply
     try:
-        return _Reply.model_validate_json(reply)
+        parsed = _Reply.model_validate_json(text)
     except ValidationError as error:
         fields = {str(part) for item in error.errors() for part in item["loc"][:1]}
         raise InvalidOutput(
@@ -69,3 +77,10 @@ def _parse(reply: str) -> _Reply:
         ) from error
     except UnicodeEncodeError as error:
         raise InvalidOutput("not the agreed JSON: half a character") from error
+    json.loads(text, object_pairs_hook=_once, parse_int=str, parse_float=str)
+    return parsed
+
+
+def _once(fields: list[tuple[str, object]]) -> None:
+    if len(dict(fields)) < len(fields):
+        raise InvalidOutput("not the agreed JSON: a field twice")

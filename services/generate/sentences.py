@@ -6,14 +6,21 @@ from dataclasses import dataclass
 
 # As far as is looked around a full stop: further than any abbreviation or month is long.
 AROUND = 32
-# A full stop, its closing quotes, and white space; scripts without spaces need none after theirs.
-# Runs are bounded, and looked at from their first mark only: dot leaders can be very long.
-_STOP = re.compile(
-    "(?<![.!?\u2026])[.!?\u2026]{1,8}[\"'\u201d\u2019\u00bb)\\]]{0,4}(?=\\s)"
-    "|[\u3002\uff01\uff1f]{1,8}[\u300d\u300f\u201d]{0,4}"
+# So many visible characters after a full stop decide whether it ends a sentence, and no more.
+AHEAD = 5
+# An end of a sentence: a full stop, its closing quotes, and white space; scripts without spaces
+# need none after theirs. Or a gap between paragraphs, or the mark of a list's item. All of them are
+# bounded, and stops are looked at from their first mark only: dot leaders can be very long.
+_CUT = re.compile(
+    "(?P<stop>(?<![.!?\u2026])[.!?\u2026]{1,8}[\"'\u201d\u2019\u00bb)\\]]{0,4}(?=\\s)"
+    "|[\u3002\uff01\uff1f]{1,8}[\u300d\u300f\u201d]{0,4})"
+    r"|\n[ \t\r]{0,64}\n"
+    r"|^[ \t]{0,64}(?:[-*+•]|\d{1,3}[.)])[ \t]+",
+    re.MULTILINE,
 )
-_PARAGRAPH = re.compile(r"\n[ \t]*\n")
-_ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+# Longer than a cut can be before its last character is known.
+_REACH = 80
+_VISIBLE = re.compile(r"\S")
 # What may stand before a full stop that ends no sentence.
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[^\W\d_]|e\.g|i\.e|vs|cf|approx|dr|mr|mrs|ms|st|resp"
@@ -43,41 +50,89 @@ class Span:
 
 def sentences(text: str) -> list[Span]:
     """Sentences of prose and lists in order. Paragraphs and list items end sentences too."""
-    return [span for part in _parts(text) for span in _within(text, part)]
+    splitter = Splitter()
+    regions = [*splitter.take(text), *splitter.rest()]
+    return [span for region in regions if (span := trimmed(text, region))]
+
+
+class Splitter:
+    """Divides a text that comes in pieces, each part told as soon as nothing can change it.
+
+    Offsets are those of the whole text. A part may have white space around its sentence, or be
+    nothing else; between parts lie the marks of list items. `opened` is where the sentence after
+    the last part begins, None as long as that is not certain.
+    """
+
+    def __init__(self) -> None:
+        # As much of the text as can still matter, and where that begins in the whole.
+        self._window, self._base = "", 0
+        self._at = 0
+        self._searched = 0
+        self.opened: int | None = None
+
+    def take(self, more: str) -> list[Span]:
+        self._window += more
+        parts = list(self._parts(is_whole=False))
+        self._forget()
+        return parts
+
+    def rest(self) -> list[Span]:
+        """What is left, when nothing more comes."""
+        parts = list(self._parts(is_whole=True))
+        return [*parts, Span(self._at, self._base + len(self._window))]
+
+    def _parts(self, *, is_whole: bool) -> Iterator[Span]:
+        while cut := _CUT.search(self._window, self._searched - self._base):
+            if not (is_whole or self._is_certain(cut.end())):
+                self._searched = self._base + cut.start()
+                break
+            self._searched = self._base + cut.end()
+            is_stop = cut["stop"] is not None
+            if is_stop and not _is_end(self._window, max(0, self._at - self._base), cut):
+                continue
+            yield Span(self._at, self._base + (cut.end() if is_stop else cut.start()))
+            self._at, self.opened = self._searched, None
+        else:
+            self._searched = max(self._searched, self._base + len(self._window) - _REACH)
+        self._open(self._base + cut.start() if cut else None)
+
+    def _open(self, doubtful: int | None) -> None:
+        """Sees whether the next sentence has begun; from `doubtful` on it may be a mark."""
+        visible = _VISIBLE.search(self._window, max(0, self._at - self._base))
+        if self.opened is None and visible and self._is_certain(visible.start()):
+            start = self._base + visible.start()
+            self.opened = start if doubtful is None or start < doubtful else None
+
+    def _is_certain(self, at: int) -> bool:
+        after = self._window[at : at + AROUND]
+        return len(after) == AROUND or len(after.lstrip()) >= AHEAD
+
+    def _forget(self) -> None:
+        needless = self._searched - self._base - AROUND - 1
+        if needless > 0:
+            self._window = self._window[needless:]
+            self._base += needless
 
 
 def lines(text: str) -> list[Span]:
     """Lines that are not empty, without the white space around them."""
     found, at = [], 0
     for line in text.splitlines(keepends=True):
-        found.append(_trimmed(text, at, at + len(line)))
+        found.append(trimmed(text, Span(at, at + len(line))))
         at += len(line)
-    return [span for span in found if span.start < span.end]
+    return [span for span in found if span]
 
 
-def _parts(text: str) -> Iterator[Span]:
-    """Paragraphs and list items, without the items' own marks."""
-    cuts = [(mark.start(), mark.end()) for mark in _PARAGRAPH.finditer(text)]
-    cuts += [(mark.start(), mark.end()) for mark in _ITEM.finditer(text)]
-    at = 0
-    for start, end in [*sorted(cuts), (len(text), len(text))]:
-        if start > at:
-            yield Span(at, start)
-        at = max(at, end)
+def trimmed(text: str, span: Span) -> Span | None:
+    """The span without the white space around it; None where it holds nothing else."""
+    piece = span.of(text)
+    visible = piece.strip()
+    start = span.start + len(piece) - len(piece.lstrip())
+    return Span(start, start + len(visible)) if visible else None
 
 
-def _within(text: str, part: Span) -> Iterator[Span]:
-    at = part.start
-    for stop in _STOP.finditer(text, part.start, part.end):
-        if not _is_end(text, at, stop, part.end):
-            continue
-        yield from _filled(text, at, stop.end())
-        at = stop.end()
-    yield from _filled(text, at, part.end)
-
-
-def _is_end(text: str, start: int, stop: re.Match[str], end: int) -> bool:
-    rest = text[stop.end() : min(end, stop.end() + AROUND)].lstrip()
+def _is_end(text: str, start: int, stop: re.Match[str]) -> bool:
+    rest = text[stop.end() : stop.end() + AROUND].lstrip()
     # What goes on in lower case is one sentence, whatever the mark before it.
     if rest and rest[0].islower():
         return False
@@ -91,14 +146,3 @@ def _is_abbreviated(before: str, rest: str) -> bool:
     if _ORDINAL.search(before):
         return bool(_MONTH.match(rest))
     return bool(_ABBREVIATION.search(before))
-
-
-def _filled(text: str, start: int, end: int) -> Iterator[Span]:
-    span = _trimmed(text, start, end)
-    if span.start < span.end:
-        yield span
-
-
-def _trimmed(text: str, start: int, end: int) -> Span:
-    piece = text[start:end]
-    return Span(start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip())))

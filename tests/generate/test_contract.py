@@ -23,6 +23,11 @@ def test_an_answer_that_keeps_the_contract_comes_back_byte_for_byte() -> None:
     )
 
 
+@pytest.mark.parametrize("opening", ["```json\n", "```\n", " \r\n```json \r\n"])
+def test_a_fence_around_the_object_is_taken_off(opening: str) -> None:
+    assert read(f"{opening}{reply(answer='```x``` [S1]')}\n```\n", ADMITTED).text == "```x``` [S1]"
+
+
 def test_an_insufficient_answer_shows_no_text() -> None:
     found = read(reply(status="insufficient", answer="nothing on it", source_ids=[]), ADMITTED)
     assert found == Answer(is_sufficient=False, text="")
@@ -37,8 +42,12 @@ def test_a_source_that_no_mark_names_is_admitted() -> None:
     [
         "",
         "The ship leaves at nine. [S1]",
-        "```json\n" + reply() + "\n```",
+        "```json\n" + reply(),
+        "```python\n" + reply() + "\n```",
+        "```json\n" + reply() + "\n```\nand more",
         reply() + " and more",
+        reply()[:-1] + ', "answer": "At ten. [S1]"}',
+        reply()[:-1] + ', "more": {"x": 1, "x": 2}}',
         reply()[:-5],
         "null",
         "[]",

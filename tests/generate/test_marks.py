@@ -1,8 +1,15 @@
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from services.generate.marks import marks, statements
+from services.generate.marks import Marks, Statements, marks, statements
+from services.generate.sentences import sentences
+from tests.generate.split import ANSWERS, deltas
+
+LABELS = r"S[0-9]{1,4}(?:\s*[,;\u3001\uff0c\uff1b]\s*S[0-9]{1,4})*"
+MARK = re.compile(rf"[\[\uff3b\u3010]{{1,2}}\s*{LABELS}\s*[\]\uff3d\u3011]{{1,2}}")
 
 
 def labels(text: str) -> list[tuple[str, ...]]:
@@ -63,3 +70,56 @@ def test_no_text_breaks_it_and_every_mark_is_cited_once(text: str) -> None:
     assert all(0 <= s.span.start < s.span.end <= len(text) for s in told)
     cited = {label for s in told for label in s.labels}
     assert cited == ({label for mark in marks(text) for label in mark.labels} if told else cited)
+
+
+@given(ANSWERS)
+@example("[[ [S1]] [[[S2]]] [S3")
+def test_marks_are_what_their_pattern_says(text: str) -> None:
+    found = [(mark.span.start, mark.span.end, mark.labels) for mark in marks(text)]
+    assert found == [
+        (*mark.span(), tuple(re.findall(r"S\d+", mark[0], re.ASCII)))
+        for mark in MARK.finditer(text)
+    ]
+
+
+@given(st.data())
+def test_an_answer_in_deltas_falls_into_the_same_pieces(data: st.DataObject) -> None:
+    text = data.draw(ANSWERS)
+    reader, known = Marks(), 0
+    found: list[tuple[str, ...]] = []
+    for delta in data.draw(deltas(text)):
+        pieces = reader.take(delta)
+        known += sum(len(piece.text) for piece in pieces)
+        found += [piece.labels for piece in pieces if piece.labels]
+        assert found == labels(text)[: len(found)]
+    pieces = reader.rest()
+    found += [piece.labels for piece in pieces if piece.labels]
+    assert found == labels(text)
+    assert known + sum(len(piece.text) for piece in pieces) == len(text)
+
+
+def test_only_what_may_become_a_mark_is_held() -> None:
+    reader = Marks()
+    shown = ["".join(piece.text for piece in reader.take(sign)) for sign in "a[1] b[S1, x [S2]."]
+    assert shown == [*"a", "", "[1", *"] b", *[""] * 5, "[S1, x", " ", *[""] * 4, "[S2]."]
+
+
+@given(st.data())
+def test_statements_are_told_in_deltas_as_from_the_whole(data: st.DataObject) -> None:
+    text = data.draw(ANSWERS)
+    reader, told, found = Marks(), Statements(), []
+    for delta in data.draw(deltas(text)):
+        found += told.take(reader.take(delta))
+        assert found == statements(text)[: len(found)]
+    found += [*told.take(reader.rest()), *told.rest()]
+    assert found == statements(text)
+    plain = MARK.sub(lambda mark: " " * len(mark[0]), text)
+    assert [statement.text for statement in found] == [s.of(plain) for s in sentences(plain)]
+
+
+def test_a_statement_is_told_when_no_further_mark_can_be_its_own() -> None:
+    reader, told = Marks(), Statements()
+    assert told.take(reader.take("Ships wait. [S1] ")) == []
+    assert told.take(reader.take("[S2] Mo")) == []
+    (statement,) = told.take(reader.take("re..."))
+    assert (statement.text, statement.labels) == ("Ships wait.", ("S1", "S2"))

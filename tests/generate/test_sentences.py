@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.generate.sentences import lines, sentences
+from services.generate.sentences import Span, Splitter, lines, sentences, trimmed
+from tests.generate.split import ANSWERS, deltas
 
 
 def split(text: str) -> list[str]:
@@ -48,3 +49,26 @@ def test_every_character_that_is_seen_is_in_one_sentence_or_a_list_mark(text: st
 def test_lines_keep_what_stands_in_them() -> None:
     text = "  kubectl get pods \n\n\tsecond\r\nlast"
     assert [span.of(text) for span in lines(text)] == ["kubectl get pods", "second", "last"]
+
+
+@given(st.data())
+def test_sentences_of_a_text_that_comes_in_deltas_are_those_of_the_whole(
+    data: st.DataObject,
+) -> None:
+    text = data.draw(ANSWERS)
+    splitter, parts = Splitter(), []
+    for delta in data.draw(deltas(text)):
+        parts += splitter.take(delta)
+        told = list(filter(None, (trimmed(text, part) for part in parts)))
+        assert told == sentences(text)[: len(told)]
+        begun = splitter.opened
+        assert begun is None or begun in {span.start for span in sentences(text)[len(told) :]}
+    parts += splitter.rest()
+    assert list(filter(None, (trimmed(text, part) for part in parts))) == sentences(text)
+
+
+def test_a_sentence_is_told_when_the_next_has_begun() -> None:
+    splitter = Splitter()
+    assert splitter.take("One. Thr") == []
+    assert splitter.take("ee") == [Span(0, 4)]
+    assert splitter.opened == 5

@@ -4,7 +4,7 @@ from __future__ import annotations  # gRPC's classes are generic in their stubs 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import Any, TypeAlias
 
 import grpc
@@ -18,6 +18,9 @@ from chassis.requests import read
 Verify = Callable[[str], Awaitable[identity.Caller]]
 Behaviour: TypeAlias = "Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Traced: TypeAlias = (
+    "Callable[[str, grpc.aio.ServicerContext[Any, Any]], AbstractContextManager[trace.Span]]"
+)
 
 # Health checks and reflection come from the platform and carry no token.
 OPEN_SERVICES = ("/grpc.health.v1.Health/", "/grpc.reflection.v1alpha.ServerReflection/")
@@ -35,6 +38,31 @@ _OUR_FAULT = frozenset(
 _tracer = trace.get_tracer("sluice.chassis")
 
 log = structlog.get_logger()
+
+
+@contextmanager
+def _traced(name: str, context: grpc.aio.ServicerContext[Any, Any]) -> Iterator[trace.Span]:
+    """The span of a response stream. It ends with the call, whichever way that ends.
+
+    OpenTelemetry's own interceptor iterates the stream in a generator that gRPC drops when the
+    caller leaves: its span ends, and the stage's work too, whenever that is collected.
+    """
+    service, _, method = name.removeprefix("/").partition("/")
+    with _tracer.start_as_current_span(
+        name,
+        propagate.extract(dict(context.invocation_metadata() or ())),
+        trace.SpanKind.SERVER,
+        {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        yield span
+
+
+@contextmanager
+def _as_it_is(name: str, context: grpc.aio.ServicerContext[Any, Any]) -> Iterator[trace.Span]:  # noqa: ARG001 - as above
+    """The span that OpenTelemetry's own interceptor made."""
+    yield trace.get_current_span()
 
 
 class Edge(grpc.aio.ServerInterceptor):
@@ -76,15 +104,17 @@ class Edge(grpc.aio.ServerInterceptor):
             )
         if handler.unary_stream:
             return grpc.unary_stream_rpc_method_handler(
-                self._guarded(name, _writing(handler.unary_stream, handler.request_deserializer)),
+                self._guarded(
+                    name, _writing(handler.unary_stream, handler.request_deserializer), _traced
+                ),
                 None,
                 handler.response_serializer,
             )
         raise TypeError(f"{name}: streams in both directions need a guard of their own")
 
-    def _guarded(self, name: str, behaviour: Any) -> Any:  # noqa: ANN401 - gRPC's own types say Any
+    def _guarded(self, name: str, behaviour: Any, traced: Traced = _as_it_is) -> Any:  # noqa: ANN401 - gRPC's own types say Any
         async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
-            with _traced(name, context) as span:
+            with traced(name, context) as span:
                 try:
                     with self._counted():
                         return await self._admitted(behaviour, request, context)
@@ -132,25 +162,6 @@ class Edge(grpc.aio.ServerInterceptor):
     def _deadline(self, context: grpc.aio.ServicerContext[Any, Any]) -> Deadline:
         asked = context.time_remaining()  # None without a deadline
         return Deadline.after(self._limit if asked is None else min(asked, self._limit))
-
-
-@contextmanager
-def _traced(name: str, context: grpc.aio.ServicerContext[Any, Any]) -> Iterator[trace.Span]:
-    """The call's span. It ends with the call, whichever way that ends.
-
-    OpenTelemetry's own interceptor iterates a response stream in a generator that gRPC drops when
-    the caller leaves: its span ends, and the stage's work too, whenever that is collected.
-    """
-    service, _, method = name.removeprefix("/").partition("/")
-    with _tracer.start_as_current_span(
-        name,
-        propagate.extract(dict(context.invocation_metadata() or ())),
-        trace.SpanKind.SERVER,
-        {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
-        yield span
 
 
 def _tell_failure(span: trace.Span, failure: errors.SluiceError) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import grpc
 import structlog
 import uvloop
+from google.protobuf import descriptor_pool
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+from opentelemetry.instrumentation.grpc import aio_server_interceptor
 
 from chassis import channels, logs, telemetry
 from chassis.edge import Edge, Verify
@@ -101,7 +103,7 @@ def _stop_event() -> asyncio.Event:
 
 
 def _server(services: Sequence[Service], health: Health, edge: Edge) -> grpc.aio.Server:
-    server = grpc.aio.server(interceptors=[edge], options=_SERVER_OPTIONS)
+    server = grpc.aio.server(interceptors=[_spans(services), edge], options=_SERVER_OPTIONS)
     for service in services:
         service.add(server)
     health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)
@@ -110,6 +112,24 @@ def _server(services: Sequence[Service], health: Health, edge: Edge) -> grpc.aio
         [*names, "grpc.health.v1.Health", reflection.SERVICE_NAME], server
     )
     return server
+
+
+def _spans(services: Sequence[Service]) -> grpc.aio.ServerInterceptor:
+    """A span for every call with one reply; those of response streams are the edge's own."""
+    pool = descriptor_pool.Default()
+    streams = {
+        f"/{service.name}/{method.name}"
+        for service in services
+        for method in pool.FindServiceByName(service.name).methods
+        if method.server_streaming
+    }
+
+    def has_one_reply(call: grpc.HandlerCallDetails) -> bool:
+        # Health and reflection are streams too, and noise in a trace.
+        return call.method not in streams and not call.method.startswith("/grpc.")
+
+    interceptor: grpc.aio.ServerInterceptor = aio_server_interceptor(filter_=has_one_reply)  # type: ignore[no-untyped-call] # untyped
+    return interceptor
 
 
 def _listen(server: grpc.aio.Server, host: str, port: int) -> None:

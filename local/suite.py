@@ -11,6 +11,7 @@ from local import ports as port_numbers
 from local import profile as profiles
 from local import redis
 from local.child import Part
+from local.llm import bundle
 from local.ports import LOOPBACK
 from local.readiness import Probe, grpc_ready, http_ready, redis_ready
 from local.run import Run
@@ -22,8 +23,14 @@ ADDRESSES = {
     "redis": f"{PREFIX}REDIS_URL",
     "qdrant": f"{PREFIX}QDRANT_URL",
     "models": f"{PREFIX}EMBEDDING_BASE_URL",
+    "llm": f"{PREFIX}ANSWER_BASE_URL",
 }
-MODULES = {"qdrant": "local.qdrant_node", "models": "local.models", "gateway": "gateway"}
+MODULES = {
+    "qdrant": "local.qdrant_node",
+    "models": "local.models",
+    "llm": "local.llm",
+    "gateway": "gateway",
+}
 READY_WITHIN = 60.0  # seconds; a cold disk and a busy machine included
 
 
@@ -56,7 +63,10 @@ class Suite(Run):
 
 
 def tiers(data: Path, ports: Mapping[str, int], told: Mapping[str, str]) -> list[list[Part]]:
-    """The parts in the order in which they can become ready. Raises Refused without a Redis."""
+    """The parts in the order in which they can become ready.
+
+    Raises Refused without a Redis, or without the language model where the profile has one.
+    """
     names = [[name for name in ADDRESSES if name in ports], STAGES, ["gateway"]]
     return [[part(name, data, ports, told) for name in tier] for tier in names]
 
@@ -92,6 +102,8 @@ def environment(
 def _command(name: str, data: Path, port: int) -> tuple[str, ...]:
     if name == "redis":
         return redis.command(redis.server_binary(), port, data / "redis")
+    if name == "llm":
+        bundle.weights()  # what is missing is told before anything starts
     # -P: a folder named `gateway` where the user happens to stand must not be run instead.
     return (sys.executable, "-P", "-m", MODULES.get(name, f"services.{name}"))
 
@@ -109,7 +121,12 @@ def _own_ports(name: str, ports: Mapping[str, int]) -> dict[str, str]:
 
 def _addresses(ports: Mapping[str, int]) -> dict[str, str]:
     known = {name: f"{LOOPBACK}:{port}" for name, port in ports.items()}
-    shapes = {"redis": "redis://{}/0", "qdrant": "http://{}", "models": "http://{}/v1"}
+    shapes = {
+        "redis": "redis://{}/0",
+        "qdrant": "http://{}",
+        "models": "http://{}/v1",
+        "llm": "http://{}/v1",
+    }
     stores = {
         ADDRESSES[name]: shape.format(known[name])
         for name, shape in shapes.items()
@@ -128,14 +145,21 @@ def _numbers(
         chosen = port_numbers.chosen(settings)
     else:
         chosen = dict(ports)
-    elsewhere = {name for name, variable in ADDRESSES.items() if variable in settings}
-    return {name: port for name, port in chosen.items() if name not in elsewhere}
+    return {name: port for name, port in chosen.items() if _is_ours(name, settings)}
+
+
+def _is_ours(name: str, settings: Mapping[str, str]) -> bool:
+    if name == "llm" and settings.get(f"{PREFIX}ANSWER_MODEL") != bundle.MODEL:
+        return False  # nobody gets the small model without asking for it by name
+    return ADDRESSES.get(name) not in settings
 
 
 def probe(name: str, port: int) -> Probe:
     """How to ask the process of that name whether it is ready."""
     if name == "redis":
         return redis_ready(port)
+    if name == "llm":
+        return http_ready(port, "/health")
     if name in {"models", "gateway"}:
         return http_ready(port)
     return grpc_ready(port)

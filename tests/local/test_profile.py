@@ -4,6 +4,7 @@ from chassis.settings import PREFIX, ProcessSettings, load
 from gateway.settings import GatewaySettings
 from local import profile
 from local.failures import Refused
+from local.llm.settings import LlmSettings
 from local.models.settings import ModelsSettings
 from services.assemble.settings import AssembleSettings
 from services.generate.settings import GenerateSettings
@@ -15,6 +16,7 @@ KINDS: list[type[ProcessSettings]] = [
     GatewaySettings,
     GenerateSettings,
     IngestSettings,
+    LlmSettings,
     ModelsSettings,
     RetrieveSettings,
 ]
@@ -42,7 +44,7 @@ def test_the_environment_wins_over_the_profile() -> None:
 
 
 def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(Refused, match="no profile 'cloud'; there are: embedded"):
+    with pytest.raises(Refused, match=r"no profile 'cloud'; there are: .*embedded"):
         profile.load("cloud", {})
 
 
@@ -50,7 +52,8 @@ def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
 def test_a_profile_sets_only_what_some_process_reads_and_every_process_accepts_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = profile.load(name, {})
+    # Where the provider is: the supervisor's to say, or the user's.
+    told = {"SLUICE_ANSWER_BASE_URL": "http://127.0.0.1:9/v1", **profile.load(name, {})}
     known = {f"{PREFIX}{field.upper()}" for kind in KINDS for field in kind.model_fields}
     assert set(told) - known == set()
     for variable, value in told.items():
@@ -67,3 +70,34 @@ def test_whoever_has_a_seat_in_the_embedded_gateway_has_an_embedding_place(
     places, of_batch, *_ = gateway.embedding_limits().shared(gateway.local_share).numbers()
     assert gateway.max_in_flight <= places - of_batch
     assert gateway.embedding_in_flight <= models.models_requests
+
+
+def test_what_a_profile_does_not_set_is_as_in_the_embedded_one() -> None:
+    told = profile.load("local-llm", {})
+    assert told["SLUICE_ANSWER_MODE"] == "generated"
+    assert (
+        told.items()
+        >= {
+            name: value
+            for name, value in profile.load("embedded", {}).items()
+            if name not in profile.parse((profile.FOLDER / "local-llm.env").read_text())
+        }.items()
+    )
+
+
+def test_whoever_has_a_seat_beside_the_small_model_has_a_slot_that_holds_question_and_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most_of_one = 3.3  # tokens that the model makes of one of ours, as measured in many languages
+    template = 32  # what the engine writes around two messages
+    monkeypatch.setenv("SLUICE_ANSWER_BASE_URL", "http://127.0.0.1:8091/v1")
+    for name, value in profile.load("local-llm", {}).items():
+        monkeypatch.setenv(name, value)
+    gateway, generate, engine = load(GatewaySettings), load(GenerateSettings), load(LlmSettings)
+    budget = load(AssembleSettings).budget
+    places, *_ = gateway.answer_limits().shared(gateway.local_share).numbers()
+    assert gateway.max_in_flight <= places <= engine.llm_slots
+    assert generate.answer_output_tokens <= budget.output_reserve
+    most = budget.allowance * most_of_one + generate.answer_output_tokens + template
+    assert most <= engine.llm_window
+    assert most <= gateway.answer_max_reservation

@@ -16,7 +16,7 @@ def names(data: Path, numbers: dict[str, int]) -> list[list[str]]:
 
 def test_stores_come_first_then_the_stages_then_the_gateway(tmp_path: Path) -> None:
     assert names(tmp_path, NUMBERS) == [
-        ["redis", "qdrant", "models"],
+        ["redis", "qdrant", "models", "llm"],
         ["ingest", "retrieve", "assemble", "generate"],
         ["gateway"],
     ]
@@ -43,6 +43,30 @@ def test_a_part_whose_address_is_set_belongs_to_somebody_else(tmp_path: Path) ->
     assert "redis" not in suite.ports
     assert told["SLUICE_REDIS_URL"] == "redis://elsewhere:6379/0"
     assert names(tmp_path, dict(suite.ports))[0] == ["qdrant", "models"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "settings", "first"),
+    [
+        ("embedded", {}, ["redis", "qdrant", "models"]),
+        ("embedded", {"SLUICE_ANSWER_MODE": "generated"}, ["redis", "qdrant", "models"]),
+        ("local-llm", {}, ["redis", "qdrant", "models", "llm"]),
+        ("local-llm", {"SLUICE_ANSWER_MODEL": "llama3.2"}, ["redis", "qdrant", "models"]),
+        (
+            "local-llm",
+            {"SLUICE_ANSWER_BASE_URL": "http://elsewhere/v1"},
+            ["redis", "qdrant", "models"],
+        ),
+    ],
+)
+def test_the_small_model_runs_only_where_it_is_asked_for_by_name(
+    tmp_path: Path, profile: str, settings: dict[str, str], first: list[str]
+) -> None:
+    suite = Suite(tmp_path, profile=profile, ports="free", settings=settings)
+    told = environment(tmp_path, suite.ports, settings)
+    assert names(tmp_path, dict(suite.ports))[0] == first
+    if "llm" in first:
+        assert told["SLUICE_ANSWER_BASE_URL"] == f"http://127.0.0.1:{suite.ports['llm']}/v1"
 
 
 def test_a_wrong_port_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from capacity import Reservation, SharedBucket, Workload
 from chassis import deadlines
 from chassis.deadlines import Deadline
 from chassis.errors import DeadlineExceeded, SluiceError
-from providers import failures, quota
+from providers import classify, failures, quota
 
 # Batch work that was started without a deadline still does not wait for ever.
 BATCH_WAIT = 600.0
@@ -123,11 +123,11 @@ class Attempt:
         try:
             async with self._in_time():
                 yield
-        except failures.RAISED as error:
-            if failures.never_connected(error):
+        except classify.RAISED as error:
+            if classify.never_connected(error):
                 self.reservation.not_begun()
-            quota.observe(failures.headers(error), self.pool)
-            failure = failures.classify(error, self.pool)
+            quota.observe(classify.headers(error), self.pool)
+            failure = classify.failure(error, self.pool)
             await self.failed(failure)
             raise failure from error
         except SluiceError as failure:
@@ -137,7 +137,9 @@ class Attempt:
     async def failed(self, failure: SluiceError) -> None:
         """How the call ended, told to the pool."""
         self.failure = failure
-        if isinstance(failure, failures.Throttled):
+        if isinstance(failure, failures.NoToken):
+            self.reservation.not_begun()
+        elif isinstance(failure, failures.Throttled):
             await self.bucket.cool_down(failure.retry_after or UNSAID)
         elif isinstance(failure, failures.SILENT):
             self.bucket.unavailable()

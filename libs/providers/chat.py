@@ -20,7 +20,7 @@ from providers.attempt import Attempt, Attempts, connect, estimate
 from providers.chunk import Choice, Chunk, Usage
 from providers.endpoint import ChatOptions as ChatOptions  # noqa: PLC0414 - a re-export
 from providers.endpoint import Endpoint
-from providers.failures import Incomplete, InvalidReply, ProviderUnavailable, Refused
+from providers.failures import Incomplete, InvalidReply, Refused
 from providers.reach import reach
 
 LONGEST = 400_000  # characters; more is not an answer but a model that does not end
@@ -102,7 +102,7 @@ class Reply:
     async def _next(self) -> str:
         received = await anext(self._chunks, END)
         if received is not END:
-            return self._kept(self._take(chunk.read(received)))
+            return self._kept(self._take(chunk.read(received, self._attempt.pool)))
         self._has_ended = True
         failure = self._failure()
         if failure is not None:
@@ -111,10 +111,6 @@ class Reply:
 
     def _take(self, part: Chunk) -> str:
         self.model = part.model or self.model
-        # An error event without an `error` key reaches us as a chunk without choices; a list that
-        # is empty carries usage or filter results.
-        if part.choices is None and part.usage is None:
-            raise ProviderUnavailable("the model provider failed while it answered")
         text = "".join(map(self._take_choice, part.choices or ()))
         # Reports before the end are running ones, not what was used. The last one counts.
         used = chunk.usage(part.usage) if self.finish_reason else None

@@ -1,8 +1,11 @@
 """What one event of a streamed answer says, checked: the openai client checks nothing."""
 
+from collections.abc import Mapping
+
 import structlog
 from pydantic import BaseModel, Field, ValidationError
 
+from providers import classify
 from providers.attempt import LARGEST_USAGE
 from providers.failures import InvalidReply
 
@@ -38,13 +41,20 @@ class Usage(BaseModel):
         return max(self.prompt_tokens + self.completion_tokens, self.total_tokens or 0)
 
 
-def read(received: object) -> Chunk:
-    """Raises InvalidReply."""
+def read(received: object, pool: str) -> Chunk:
+    """Raises InvalidReply, and what an error event stands for.
+
+    The client raises for events with an `error` key alone. The others have no choices, where an
+    empty list of them carries usage or filter results.
+    """
     try:
-        return Chunk.model_validate(received)
+        chunk = Chunk.model_validate(received)
     except ValidationError as error:
         log.warning("answer_chunk_invalid", problems=error.error_count())
         raise InvalidReply("the model's answer is not what the protocol allows") from error
+    if chunk.choices is None and chunk.usage is None and isinstance(received, Mapping):
+        raise classify.told(received, pool)
+    return chunk
 
 
 def usage(reported: object) -> Usage | None:

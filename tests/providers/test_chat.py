@@ -197,7 +197,7 @@ FAILURES: list[tuple[Reply, type[SluiceError], str]] = [
     (replies.refused(401), failures.Misconfigured, "PROVIDER_CREDENTIALS"),
     (replies.refused(403), failures.Misconfigured, "PROVIDER_CREDENTIALS"),
     (replies.refused(404), failures.Misconfigured, "DEPLOYMENT_UNKNOWN"),
-    (replies.refused(400, "unsupported_value"), failures.Misconfigured, "PROVIDER_REJECTED"),
+    (replies.refused(400), failures.Misconfigured, "PROVIDER_REJECTED"),
     (replies.refused(422), failures.Misconfigured, "PROVIDER_REJECTED"),
     (
         replies.refused(400, "context_length_exceeded"),

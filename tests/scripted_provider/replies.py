@@ -44,19 +44,48 @@ def stream(*parts: bytes) -> Reply:
     return reply
 
 
-def answer(text: str, *, pieces: int = 3) -> Reply:
-    """A well-behaved stream of a whole answer."""
-    return stream(*_whole(text, pieces))
+def answer(text: str, *, pieces: int = 3, counts: Mapping[str, int] | None = USAGE) -> Reply:
+    """A well-behaved stream of a whole answer; without usage where there are no counts."""
+    return stream(*_whole(text, pieces, counts))
+
+
+def filtered(text: str = "") -> Reply:
+    """A filter ends the answer after this much of it."""
+    return stream(chunk(text or None), chunk(None, finish="content_filter"), usage(), DONE)
+
+
+def declined(text: str = "I cannot help with that.") -> Reply:
+    """The model itself refuses, in deltas of their own kind."""
+    return stream(*(chunk(refusal=word) for word in text.split()), chunk(finish="stop"), DONE)
+
+
+class Driven:
+    """A stream that sends what the test tells it to, when it does; the end comes with `end`."""
+
+    def __init__(self) -> None:
+        self._parts: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def send(self, *parts: bytes) -> None:
+        for part in parts:
+            self._parts.put_nowait(part)
+
+    def end(self) -> None:
+        self._parts.put_nowait(None)
+
+    async def __call__(self, exchange: Exchange) -> None:
+        exchange.head(200, STREAM)
+        while (part := await self._parts.get()) is not None:
+            await exchange.write(part)
 
 
 def dribbled(text: str) -> Reply:
     """The same, with every byte in its own write."""
-    return stream(*(bytes([byte]) for byte in b"".join(_whole(text, 3))))
+    return stream(*(bytes([byte]) for byte in b"".join(_whole(text, 3, USAGE))))
 
 
 def cut(text: str, *, deltas: int = 1) -> Reply:
     """Ends without a finish reason and without the end mark, as if complete."""
-    return stream(*_whole(text, 5)[: deltas + 1])
+    return stream(*_whole(text, 5, USAGE)[: deltas + 1])
 
 
 def broken(text: str) -> Reply:
@@ -89,6 +118,13 @@ def refused(status: int, code: str = "", headers: Mapping[str, str] | None = Non
     return document(body, status, headers)
 
 
+def throttled(**headers: str) -> Reply:
+    """A 429 with such headers, their names written with underscores."""
+    return refused(
+        429, "rate_limit_exceeded", {name.replace("_", "-"): text for name, text in headers.items()}
+    )
+
+
 def document(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     """A whole JSON body; text is sent as it is."""
     data = (body if isinstance(body, str) else json.dumps(body)).encode()
@@ -114,10 +150,11 @@ def vectors(
     return document({**body, "usage": counts} if counts is not None else body)
 
 
-def _whole(text: str, pieces: int) -> list[bytes]:
+def _whole(text: str, pieces: int, counts: Mapping[str, int] | None) -> list[bytes]:
     size = max(1, -(-len(text) // pieces))
     parts = [text[start : start + size] for start in range(0, len(text), size)]
-    return [chunk("", role="assistant"), *map(chunk, parts), chunk(finish="stop"), usage(), DONE]
+    end = [usage(counts), DONE] if counts else [DONE]
+    return [chunk("", role="assistant"), *map(chunk, parts), chunk(finish="stop"), *end]
 
 
 def _envelope(choices: list[dict[str, Any]]) -> dict[str, Any]:

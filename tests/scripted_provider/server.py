@@ -73,6 +73,20 @@ class ScriptedProvider:
             await self._arrived.wait_for(lambda: len(self.arrivals) > number)
         return self.arrivals[number]
 
+    @property
+    def calls(self) -> int:
+        """Physical calls that arrived."""
+        return len(self.arrivals)
+
+    async def departure(self, number: int) -> float:
+        """When the client of that request had closed its connection, on the monotonic clock."""
+        exchange = await self.arrival(number)
+        async with asyncio.timeout(LIMIT):
+            await exchange.left.wait()
+        if exchange.left_at is None:
+            raise RuntimeError("a departure has a time")
+        return exchange.left_at
+
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is not None:

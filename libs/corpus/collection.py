@@ -1,7 +1,8 @@
 """The collection contract: what set-up creates, and what every process checks before it trusts it.
 
 Readers and writers use an alias. Behind it stands a collection whose name and metadata say which
-embedding profile and chunking version shaped it; another profile or version is another collection.
+embedding profile, chunking version and version of terms shaped it; another one of them is another
+collection.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ import grpc
 from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import ContractMismatch
-from corpus import epochs
+from corpus import bm25, epochs
 from corpus.failures import INDEX_MISSING, translated
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
@@ -23,6 +24,7 @@ DEFAULT_ALIAS: Final = "sluice"
 
 PROFILE: Final = "embedding_profile"
 CHUNKING: Final = "chunking_version"
+TERMS: Final = "terms_version"
 
 GRPC_PORT = 6334
 SETUP_SECONDS = 30.0
@@ -73,7 +75,7 @@ def connect(url: str, api_key: str = "") -> AsyncQdrantClient:
 
 def collection_name(alias: str, profile: EmbeddingProfile, chunking_version: str) -> str:
     """The collection that set-up creates behind the alias."""
-    return f"{alias}.{profile.id}.{chunking_version}"
+    return f"{alias}.{profile.id}.{chunking_version}.{bm25.VERSION}"
 
 
 async def ensure(
@@ -157,7 +159,7 @@ async def _create(
                 )
             },
             sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            metadata={PROFILE: profile.id, CHUNKING: chunking_version},
+            metadata={PROFILE: profile.id, CHUNKING: chunking_version, TERMS: bm25.VERSION},
         )
     except grpc.aio.AioRpcError as failure:
         # Another replica was faster; indexes and alias below are the same from both.
@@ -190,11 +192,13 @@ def _compared(
 ) -> Iterator[tuple[str, Any, Any]]:
     vectors, sparse = info.config.params.vectors, info.config.params.sparse_vectors or {}
     dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
-    bm25 = sparse.get(BM25)
-    yield "embedding profile", profile.id, (info.config.metadata or {}).get(PROFILE)
+    words = sparse.get(BM25)
+    metadata = info.config.metadata or {}
+    yield "embedding profile", profile.id, metadata.get(PROFILE)
+    yield "version of terms", bm25.VERSION, metadata.get(TERMS)
     yield f"size of vector {DENSE}", profile.dimensions, dense and dense.size
     yield f"distance of vector {DENSE}", _distance(profile.distance), dense and dense.distance
-    yield f"modifier of vector {BM25}", models.Modifier.IDF, bm25 and bm25.modifier
+    yield f"modifier of vector {BM25}", models.Modifier.IDF, words and words.modifier
     for field, kind in INDEXES.items():
         index = info.payload_schema.get(field)
         yield f"index of {field}", kind, index and index.data_type
@@ -207,7 +211,8 @@ def _same(what: str, expected: object, found: object) -> None:
 
 def _mismatch(what: str, expected: object, found: object) -> ContractMismatch:
     return ContractMismatch(
-        f"the collection's {what} is {_shown(found)}, expected {_shown(expected)}",
+        f"the collection's {what} is {_shown(found)}, expected {_shown(expected)};"
+        " set what it was made with, or make a new one with `sluice reindex`",
         reason="COLLECTION_MISMATCH",
     )
 

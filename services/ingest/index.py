@@ -1,5 +1,6 @@
 """The index as ingest writes it. Qdrant's types and errors stay in here."""
 
+import asyncio
 from array import array
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +9,8 @@ from typing import Any, Final, cast
 from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import Conflict
-from corpus import collection, epochs
-from corpus.collection import DENSE
+from corpus import bm25, collection, epochs
+from corpus.collection import BM25, DENSE
 from corpus.epochs import LIVE
 from corpus.failures import translated
 from corpus.points import Key, StoredPassage, from_payload, to_payload
@@ -147,12 +148,7 @@ class Index:
 
     async def write(self, rows: Sequence[Row]) -> None:
         """Write the rows; a batch as `batches` makes them is within every size limit."""
-        points = [
-            models.PointStruct(
-                id=row.id, vector={DENSE: list(row.vector)}, payload=to_payload(row.passage)
-            )
-            for row in rows
-        ]
+        points = await asyncio.to_thread(lambda: [_point(row) for row in rows])
         async with translated(CALL_SECONDS):
             await self._client.upsert(self._name, points, wait=True)
 
@@ -314,6 +310,16 @@ def batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         size += weight
     if rows:
         yield rows[first:]
+
+
+def _point(row: Row) -> models.PointStruct:
+    terms = bm25.passage_vector(row.passage)
+    sparse = models.SparseVector(indices=list(terms.indices), values=list(terms.values))
+    return models.PointStruct(
+        id=row.id,
+        vector={DENSE: list(row.vector), BM25: sparse},
+        payload=to_payload(row.passage),
+    )
 
 
 def _weight(row: Row) -> int:

@@ -11,7 +11,7 @@ from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import ContractMismatch, DataViolation
 from chassis.identity import AccessLevel
-from corpus import collection, epochs
+from corpus import bm25, collection, epochs
 from corpus.collection import DENSE, ensure, verify
 from corpus.epochs import LIVE
 from corpus.points import Key, State, StoredPassage, from_payload, to_payload
@@ -22,6 +22,11 @@ from tests.ingest.parts import Part
 from tests.stages import free_port
 
 E5 = profile("multilingual-e5-small")
+KNOWN = {
+    collection.PROFILE: E5.id,
+    collection.CHUNKING: "blocks1",
+    collection.TERMS: bm25.VERSION,
+}
 Build = Callable[..., StoredPassage]
 
 
@@ -70,7 +75,7 @@ async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, 
         sparse_vectors_config={
             collection.BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)
         },
-        metadata={collection.PROFILE: E5.id, collection.CHUNKING: "blocks1"},
+        metadata=KNOWN,
     )
     await ensure(client, alias, E5, "blocks1")
     assert await verify(client, alias, E5) == "blocks1"
@@ -83,8 +88,15 @@ async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, 
         ({"distance": models.Distance.DOT}, "distance of vector dense is Dot, expected Cosine"),
         ({"metadata": {}}, "embedding profile is missing, expected multilingual-e5-small"),
         (
-            {"metadata": {collection.PROFILE: E5.id}, "indexes": collection.INDEXES},
+            {
+                "metadata": {collection.PROFILE: E5.id, collection.TERMS: bm25.VERSION},
+                "indexes": collection.INDEXES,
+            },
             "chunking version is missing, expected a name",
+        ),
+        (
+            {"metadata": {collection.PROFILE: E5.id}},
+            "version of terms is missing, expected terms1; .*`sluice reindex`",
         ),
         ({"sparse": None}, "modifier of vector bm25 is missing, expected idf"),
         (
@@ -98,7 +110,6 @@ async def test_a_collection_that_differs_is_refused_with_expected_and_found(
     client: AsyncQdrantClient, alias: str, changes: dict[str, Any], complaint: str
 ) -> None:
     modifier = changes.get("sparse", models.Modifier.IDF)
-    known = {collection.PROFILE: E5.id, collection.CHUNKING: "blocks1"}
     await client.create_collection(
         alias,
         vectors_config={
@@ -108,7 +119,7 @@ async def test_a_collection_that_differs_is_refused_with_expected_and_found(
             )
         },
         sparse_vectors_config={collection.BM25: models.SparseVectorParams(modifier=modifier)},
-        metadata=changes.get("metadata", known),
+        metadata=changes.get("metadata", KNOWN),
     )
     for field, kind in changes.get("indexes", {}).items():
         await client.create_payload_index(alias, field, kind)

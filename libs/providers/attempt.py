@@ -12,6 +12,7 @@ from chassis import deadlines
 from chassis.deadlines import Deadline
 from chassis.errors import DeadlineExceeded, SluiceError
 from providers import classify, failures, quota
+from providers.credentials import Tokens
 
 # Batch work that was started without a deadline still does not wait for ever.
 BATCH_WAIT = 600.0
@@ -23,11 +24,11 @@ UNCOUNTED_TOKENS = 4_000
 LARGEST_USAGE = 10_000_000
 
 
-def connect(base_url: str, api_key: str, attempt_timeout: float) -> AsyncOpenAI:
+def connect(base_url: str, key: str | Tokens, attempt_timeout: float) -> AsyncOpenAI:
     """A client that never repeats a call and takes nothing from the environment."""
     # Local endpoints need no key, but the client insists on one.
     client = AsyncOpenAI(
-        base_url=base_url, api_key=api_key or "unused", max_retries=0, timeout=attempt_timeout
+        base_url=base_url, api_key=key or "unused", max_retries=0, timeout=attempt_timeout
     )
     client.organization = client.project = None
     return client

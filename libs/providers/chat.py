@@ -15,9 +15,10 @@ from openai.types.shared_params import ResponseFormatJSONSchema
 
 from capacity import SharedBucket, Workload
 from chassis.errors import SluiceError
-from providers import chunk, quota
+from providers import chunk, credentials, quota
 from providers.attempt import Attempt, Attempts, connect, estimate
 from providers.chunk import Choice, Chunk, Usage
+from providers.credentials import Tokens
 from providers.endpoint import ChatOptions as ChatOptions  # noqa: PLC0414 - a re-export
 from providers.endpoint import Endpoint
 from providers.failures import Incomplete, InvalidReply, Refused
@@ -152,7 +153,7 @@ class ChatClient:
         self,
         *,
         base_url: str,
-        api_key: str,
+        api_key: str | Tokens,
         model: str,
         bucket: SharedBucket,
         attempt_timeout: float,
@@ -161,6 +162,7 @@ class ChatClient:
         pool: str = "answers",
     ) -> None:
         self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
+        self._key = api_key
         self._base_url = base_url
         self._model = model
         self._options = options
@@ -168,10 +170,13 @@ class ChatClient:
 
     @classmethod
     def of(cls, endpoint: Endpoint, bucket: SharedBucket, *, patience: float = 0.0) -> Self:
-        """A client of that endpoint, whose interactive calls wait `patience` seconds for a turn."""
+        """A client of that endpoint, whose interactive calls wait `patience` seconds for a turn.
+
+        Raises Misconfigured where what its credentials need is not installed.
+        """
         return cls(
             base_url=endpoint.base_url,
-            api_key=endpoint.key,
+            api_key=credentials.of(endpoint.credentials, endpoint.key),
             model=endpoint.model,
             bucket=bucket,
             attempt_timeout=endpoint.attempt_seconds,
@@ -236,6 +241,8 @@ class ChatClient:
 
     async def close(self) -> None:
         await self._client.close()
+        if isinstance(self._key, Tokens):
+            await self._key.close()
 
     async def _create(
         self, messages: Sequence[ChatMessage], schema: Mapping[str, object] | None

@@ -11,6 +11,7 @@ from capacity import SharedBucket, Workload
 from chassis.errors import ContractMismatch
 from providers import quota
 from providers.attempt import LARGEST_USAGE, Attempts, connect, estimate
+from providers.credentials import Tokens
 from providers.failures import InvalidReply
 from providers.reach import reach
 
@@ -44,7 +45,7 @@ class EmbeddingClient:
         self,
         *,
         base_url: str,
-        api_key: str,
+        api_key: str | Tokens,
         model: str,
         dimensions: int,
         bucket: SharedBucket,
@@ -52,6 +53,7 @@ class EmbeddingClient:
         interactive_wait: float = 0.0,
     ) -> None:
         self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
+        self._key = api_key
         self._base_url = base_url
         self._model = model
         self._dimensions = dimensions
@@ -89,6 +91,8 @@ class EmbeddingClient:
 
     async def close(self) -> None:
         await self._client.close()
+        if isinstance(self._key, Tokens):
+            await self._key.close()
 
     def _ordered(self, vectors: Sequence[_Vector], wanted: int) -> list[list[float]]:
         found = {vector.index: vector.embedding for vector in vectors}

@@ -11,7 +11,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from capacity import InvalidLimit, Limits, SharedBucket
 from chassis.settings import PREFIX
-from providers.endpoint import ChatOptions, Effort, Endpoint, LimitParameter, Price
+from providers import credentials
+from providers.credentials import Tokens
+from providers.endpoint import ChatOptions, Credentials, Effort, Endpoint, LimitParameter, Price
 
 HTTP = r"^https?://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/\S*)?$"
 
@@ -128,6 +130,11 @@ class EmbeddingSettings(EmbeddingLimits):
         description="key of the embeddings endpoint; local ones need none",
         examples=["sk-..."],
     )
+    embedding_credentials: Credentials = Field(
+        "key",
+        description="what calls prove themselves with; entra is this process's own Azure identity",
+        examples=["entra"],
+    )
     embedding_model: str = Field(
         "",
         description="model name for the endpoint where it is not the embedding profile's",
@@ -136,6 +143,17 @@ class EmbeddingSettings(EmbeddingLimits):
     embedding_attempt_seconds: float = Field(
         30, gt=0, le=600, description="longest that one embedding call may take", examples=["30"]
     )
+
+    def embedding_key(self) -> str | Tokens:
+        """What the client is made with. Raises Misconfigured where `entra` is not installed."""
+        return credentials.of(self.embedding_credentials, self.embedding_api_key.get_secret_value())
+
+    @model_validator(mode="after")
+    def _embedding_key_is_there(self) -> "EmbeddingSettings":
+        _check_key(
+            self.embedding_base_url, self.embedding_credentials, self.embedding_api_key, "EMBEDDING"
+        )
+        return self
 
 
 class AnswerLimits(CapacitySettings):
@@ -195,6 +213,11 @@ class AnswerSettings(AnswerLimits):
         description="key of the answers endpoint; local ones need none",
         examples=["sk-..."],
     )
+    answer_credentials: Credentials = Field(
+        "key",
+        description="what calls prove themselves with; entra is this process's own Azure identity",
+        examples=["entra"],
+    )
     answer_model: str = Field(
         "", description="model or deployment that writes answers", examples=["gpt-4.1-mini"]
     )
@@ -253,6 +276,7 @@ class AnswerSettings(AnswerLimits):
                 reasoning_effort=self.answer_reasoning_effort,
             ),
             attempt_seconds=self.answer_attempt_seconds,
+            credentials=self.answer_credentials,
             key=self.answer_api_key.get_secret_value(),
             has_schema=self.answer_structured_output,
             price=self._answer_price(),
@@ -285,6 +309,7 @@ class AnswerSettings(AnswerLimits):
                     f"{variable} is missing: generated answers need it; for example"
                     f" {variable}={example}"
                 )
+        _check_key(self.answer_base_url, self.answer_credentials, self.answer_api_key, "ANSWER")
         return self
 
 
@@ -296,3 +321,12 @@ def _check(limits: Callable[[], Limits], local_share: float, pool: str) -> None:
         shared = error.setting in {"interactive_reserve", "local_share"}
         variable = f"{PREFIX}{'' if shared else f'{pool}_'}{error.setting.upper()}"
         raise ValueError(f"{variable}: {error.complaint}") from error
+
+
+def _check_key(url: str, chosen: Credentials, key: SecretStr, pool: str) -> None:
+    """Whoever is reached by https asks who calls."""
+    if chosen == "key" and url.startswith("https://") and not key.get_secret_value():
+        raise ValueError(
+            f"{PREFIX}{pool}_API_KEY is missing: set it to the endpoint's key, or set"
+            f" {PREFIX}{pool}_CREDENTIALS=entra for an Azure identity, or to none"
+        )

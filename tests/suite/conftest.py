@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,19 +99,14 @@ def collector() -> Iterator[Collector]:
         yield started
 
 
-@pytest.fixture(scope="session")
-def suite(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Running]:
-    data = tmp_path_factory.mktemp("suite")
+@contextmanager
+def started(data: Path, *arguments: str, **told: str) -> Iterator[Running]:
+    """`sluice up` with these arguments on free ports; no process of it outlives the block."""
     ports = port_numbers.all_free()
     settings = {port_numbers.setting(name): str(port) for name, port in ports.items()}
-    environment = {
-        **os.environ,
-        **settings,
-        "SLUICE_OTLP_ENDPOINT": collector.endpoint,
-        "OTEL_METRIC_EXPORT_INTERVAL": "1000",
-    }
+    environment = {**os.environ, **settings, **told}
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "up", "--data", str(data)],
+        [sys.executable, "-m", "cli.main", "up", "--data", str(data), *arguments],
         env=environment,
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -126,6 +122,16 @@ def suite(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Ite
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output.decode()
     assert not any(alive(pid) for pid in pids)
+
+
+@pytest.fixture(scope="session")
+def suite(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Running]:
+    told = {
+        "SLUICE_OTLP_ENDPOINT": collector.endpoint,
+        "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+    }
+    with started(tmp_path_factory.mktemp("suite"), **told) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -211,6 +211,7 @@ class Passage(_message.Message):
     URI_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     SUSPECTED_INJECTION_FIELD_NUMBER: _builtins.int
+    COSINE_FIELD_NUMBER: _builtins.int
     point_id: _builtins.str
     """UUID of the point in the index."""
     document_id: _builtins.str
@@ -241,6 +242,10 @@ class Passage(_message.Message):
     """Score of the passage for the question, in the response's score space."""
     suspected_injection: _builtins.bool
     """The text resembles instructions to a model. A pattern check, not a proof."""
+    cosine: _builtins.float
+    """Cosine similarity of its embedding to the question's, -1 to 1, whatever
+    the space of the score. Absent where the question was not embedded.
+    """
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Headings from the outermost to the section's own."""
@@ -274,12 +279,15 @@ class Passage(_message.Message):
         uri: _builtins.str = ...,
         score: _builtins.float = ...,
         suspected_injection: _builtins.bool = ...,
+        cosine: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cosine", b"_cosine", "cosine", b"cosine"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_level", b"access_level", "area", b"area", "blocks", b"blocks", "chunk", b"chunk", "chunking_version", b"chunking_version", "document_id", b"document_id", "document_type", b"document_type", "groups", b"groups", "heading_path", b"heading_path", "point_id", b"point_id", "publication_state", b"publication_state", "revision", b"revision", "score", b"score", "section_id", b"section_id", "suspected_injection", b"suspected_injection", "title", b"title", "uri", b"uri", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cosine", b"_cosine", "access_level", b"access_level", "area", b"area", "blocks", b"blocks", "chunk", b"chunk", "chunking_version", b"chunking_version", "cosine", b"cosine", "document_id", b"document_id", "document_type", b"document_type", "groups", b"groups", "heading_path", b"heading_path", "point_id", b"point_id", "publication_state", b"publication_state", "revision", b"revision", "score", b"score", "section_id", b"section_id", "suspected_injection", b"suspected_injection", "title", b"title", "uri", b"uri", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__cosine: _TypeAlias = _typing.Literal["cosine"]  # noqa: Y015
+    _WhichOneofArgType__cosine: _TypeAlias = _typing.Literal["_cosine", b"_cosine"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cosine) -> _WhichOneofReturnType__cosine | None: ...
 
 Global___Passage: _TypeAlias = Passage  # noqa: Y015
 

@@ -7,11 +7,25 @@ from typing import Annotated, Literal
 import typer
 
 from chassis.identity import AccessLevel
-from cli import addresses, capacity, demo, documents, exits, ingest, preview, reindex, status, up
+from cli import (
+    addresses,
+    capacity,
+    demo,
+    documents,
+    evaluation,
+    exits,
+    ingest,
+    preview,
+    reindex,
+    status,
+    up,
+)
 from cli.answer import show
+from cli.evidence_service import Search
 from cli.gateway_service import ask
 from cli.identity import Identity
 from cli.output import Output, finish
+from cli.questioning import Stages
 from cli.sync import Plan
 from local import state
 from local.suite import Suite
@@ -221,6 +235,78 @@ def ask_command(  # noqa: PLR0913 - an option each
         show(output, answer)
         output.document(answer.raw)
         return exits.OK
+
+    finish(output, work)
+
+
+@app.command("eval")
+def eval_command(  # noqa: PLR0913 - an option each
+    gold: Annotated[
+        Path,
+        typer.Argument(
+            help="A gold set: .yaml, .jsonl, or a folder with corpus.jsonl, queries.jsonl and"
+            " qrels.tsv. The examples' own when not given.",
+            show_default=False,
+        ),
+    ] = evaluation.EXAMPLES,
+    *,
+    stage: Annotated[
+        Literal["all", "retrieve", "answer"],
+        typer.Option(help="Ask the retrieve stage, the whole suite for answers, or both."),
+    ] = "all",
+    mode: Annotated[
+        Literal["default", "dense", "sparse", "fused"],
+        typer.Option(help="How retrieve searches; default is as the stage is set."),
+    ] = "default",
+    diversity: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Spread of retrieve's passages; the stage's when unset."),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, max=100, help="Ask for each answer so often.")] = 1,
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="Questions at once.")] = 4,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Results (JSON) of an earlier run to compare with.")
+    ] = None,
+    gates: Annotated[
+        Path | None, typer.Option(help="Gates (YAML) in place of the gold set's own.")
+    ] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Sweep the thresholds, too.")
+    ] = False,
+    bring_in: Annotated[
+        bool, typer.Option("--ingest", help="Bring a folder's corpus into the index first.")
+    ] = False,
+    tenant: Annotated[
+        str, typer.Option(help="Whose documents; demo, or for a folder its name, when not given.")
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results and report; evals in --data when not given."),
+    ] = None,
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Measure the suite against questions with known answers; exit code 1 when a gate fails.
+
+    Asks as the people of the gold set, whom a suite with SLUICE_ENV=development accepts.
+    """
+    output = Output(as_json=as_json)
+    plan = evaluation.Plan(
+        path=gold,
+        stages=Stages(retrieve=stage != "answer", answer=stage != "retrieve"),
+        search=Search(None if mode == "default" else mode, diversity),
+        repeat=repeat,
+        at_once=at_once,
+        out=out or data / "evals",
+        tenant=tenant,
+        baseline=baseline,
+        gates=gates,
+        calibrate=calibrate,
+        bring_in=bring_in,
+    )
+
+    async def work() -> int:
+        return await evaluation.run(plan, data, output)
 
     finish(output, work)
 

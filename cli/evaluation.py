@@ -1,0 +1,207 @@
+"""`sluice eval`: a gold set goes through the suite; figures, gates, a report."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from chassis.errors import InvalidInput
+from chassis.identity import AccessLevel
+from cli import addresses, code, evidence_service, exits, figures_shown, ingest_service
+from cli.benchmark import bring_in
+from cli.evidence_service import EvidenceService, Search
+from cli.identity import Identity
+from cli.output import Output
+from cli.progress import progress
+from cli.questioning import Questioning, Stages
+from evals import beir, comparison, corpus, figures, gates, gold, results
+from evals.calibration import Sweep
+from evals.corpus import Corpus
+from evals.gold import Gold
+from evals.observed import Document, Found
+from evals.result import CaseResult
+from evals.results import Results, Settings
+from local import private
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "gold.yaml"
+TENANT = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to evaluate, and how. An empty `tenant` is the gold set's own."""
+
+    path: Path
+    stages: Stages
+    search: Search
+    repeat: int
+    at_once: int
+    out: Path
+    tenant: str = ""
+    baseline: Path | None = None
+    gates: Path | None = None
+    calibrate: bool = False
+    bring_in: bool = False
+
+
+async def run(plan: Plan, data: Path, output: Output) -> int:
+    """Evaluate and show. Exit code 1 when a gate fails."""
+    _check_libraries()
+    gold_set = _read(plan)
+    gates.check(gold_set)
+    before = results.read(plan.baseline) if plan.baseline else None
+    tenant = plan.tenant or (gold_set.name if plan.path.is_dir() else TENANT)
+    person = Identity("evaluation", tenant, AccessLevel.RESTRICTED)
+    if plan.bring_in:
+        target = addresses.ingest(data)
+        await bring_in(plan.path, gold_set.name, target, person.for_ingest, output)
+    documents = await _documents(addresses.ingest(data), person)
+    corpus.check(gold_set, documents)
+    found = await Evaluation(plan, data, gold_set, tenant, documents, output).results(before)
+    paths = _write(plan.out, found)
+    figures_shown.show(output, found, paths)
+    output.document({**results.plain(found), "files": [str(path) for path in paths]})
+    return exits.INCOMPLETE if gates.failed(found.gates) else exits.OK
+
+
+def _check_libraries() -> None:
+    """Before the work, not after it."""
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise InvalidInput(
+            f"the report needs {' and '.join(missing)}: install sluice[evals]", field="evals"
+        )
+
+
+def _read(plan: Plan) -> Gold:
+    if plan.path.is_dir():
+        if not beir.is_folder(plan.path):
+            names = ", ".join(beir.FILES)
+            raise InvalidInput(f"{plan.path} is no gold set: it lacks {names}", field="path")
+        read = beir.read(plan.path)
+    elif plan.bring_in:
+        raise InvalidInput("--ingest is for folders that bring their corpus", field="ingest")
+    else:
+        read = gold.read(plan.path)
+    return replace(read, gates=gold.read_gates(plan.gates)) if plan.gates else read
+
+
+async def _documents(address: str, person: Identity) -> Corpus:
+    """What the tenant's index holds, by id: what is eligible, whatever is returned."""
+    async with ingest_service.connected(address, person.for_ingest) as service:
+        listed = await service.documents()
+    return {
+        one.document_id: Document(
+            id=one.document_id,
+            content=one.content_hash,
+            level=one.access_level,
+            groups=one.groups,
+            state=one.publication_state,
+            chunks=one.chunks,
+        )
+        for one in listed
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One run of a gold set over one tenant's documents."""
+
+    plan: Plan
+    data: Path
+    gold: Gold
+    tenant: str
+    documents: Corpus
+    output: Output
+
+    async def results(self, before: Results | None) -> Results:
+        """Everything that is found. Raises what the stages and the scoring raise."""
+        began, date = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+        targets = (addresses.stage(name, self.data) for name in ("retrieve", "assemble"))
+        async with evidence_service.connected(*targets, tenant=self.tenant) as evidence:
+            probe = await evidence.find(self.gold.cases[0], self.plan.search, 1)
+            for case in self.gold.cases:
+                corpus.check_version(case, probe.chunking_version)
+            asked = await self._asked(evidence)
+            sweeps = await self._sweeps(asked, evidence, probe) if self.plan.calibrate else []
+        settings, groups = self._settings(probe, asked), figures.groups(asked)
+        side = results.side(date, settings, groups, asked)
+        return Results(
+            format=results.FORMAT,
+            date=date,
+            seconds=round(time.monotonic() - began, 3),
+            settings=settings,
+            groups=groups,
+            gates=gates.judge(self.gold.gates, asked, before.cases if before else None),
+            comparison=comparison.compare(before.side, side) if before else None,
+            calibration=sweeps,
+            cases=asked,
+        )
+
+    async def _asked(self, evidence: EvidenceService) -> list[CaseResult]:
+        questioning = Questioning(
+            evidence=evidence,
+            gateway=addresses.gateway(self.data),
+            tenant=self.tenant,
+            documents=self.documents,
+            search=self.plan.search,
+            stages=self.plan.stages,
+            repeat=self.plan.repeat,
+            at_once=self.plan.at_once,
+        )
+        total = questioning.total(self.gold.cases)
+        title, shown = f"evaluate {self.gold.name}", not self.output.as_json
+        with progress(title, total, shown=shown, unit="calls") as step:
+            return await questioning.run(self.gold.cases, step)
+
+    async def _sweeps(
+        self, asked: Sequence[CaseResult], evidence: EvidenceService, probe: Found
+    ) -> list[Sweep]:
+        from cli.calibrating import (  # noqa: PLC0415 - generate's rules slow every command's start
+            Calibrating,
+            Told,
+        )
+
+        calibrating = Calibrating(evidence, Told.of(self.data), self.plan.at_once, self.output)
+        return await calibrating.sweeps(self.gold.cases, asked, probe.score_space)
+
+    def _settings(self, probe: Found, asked: Sequence[CaseResult]) -> Settings:
+        answers = [answer for case in asked for answer in case.answers]
+        search = self.plan.search
+        return Settings(
+            gold=self.gold.name,
+            gold_digest=self.gold.digest,
+            tenant=self.tenant,
+            documents=len(self.documents),
+            corpus_revision=corpus.revision(self.documents.values()),
+            chunking_version=probe.chunking_version,
+            embedding_profile=probe.embedding_profile,
+            search_mode=search.mode or "default",
+            diversity="default" if search.diversity is None else f"{search.diversity:g}",
+            score_space=probe.score_space,
+            instructions_versions=sorted({one.instructions for one in answers} - {""}),
+            models=sorted({one.model for one in answers} - {""}),
+            repeat=self.plan.repeat,
+            code_version=code.release(),
+            code_revision=code.revision(),
+        )
+
+
+def _write(folder: Path, found: Results) -> list[Path]:
+    """Results and report, for this person's eyes only: both hold texts of documents."""
+    from evals import report  # noqa: PLC0415 - drawing takes half a second to import
+
+    private.folder(folder)
+    moment = found.date.partition("+")[0].replace(":", "").replace("-", "")
+    path = folder / f"{found.settings.gold}-{moment}.json"
+    page = path.with_suffix(".html")
+    _write_file(path, results.to_json(found))
+    _write_file(page, report.page(found).encode())
+    return [path, page]
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    path.touch(private.FILE)
+    path.write_bytes(content)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chassis.errors import InvalidInput
 
-EXTENSIONS = frozenset({".md", ".markdown", ".txt"})
+EXTENSIONS = frozenset({".md", ".markdown", ".txt", ".html", ".htm", ".pdf", ".docx"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ async def process(settings: IngestSettings) -> None:
             tokens=settings.embedding_batch_tokens,
             input_limit=profile.input_limit,
         ),
-        preparation=Preparation(chunking, settings.access),
+        preparation=Preparation(chunking, settings.access, settings.mask_personal_data),
     )
     succession = Succession(new_index(), index, leases) if settings.reindex else None
     servicer = IngestServicer(library, settings.document_bytes, succession)

@@ -56,7 +56,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of one source. `content_hash` is of the bytes, hexadecimal."""
+    """One document of one source. `content_hash` is of the bytes, hexadecimal.
+
+    `rules` names what made the text of the bytes, where they are no text or do not stay as they
+    are.
+    """
 
     id: str
     source: str
@@ -64,3 +68,4 @@ class Document:
     text: str
     metadata: Metadata
     sections: tuple[Section, ...]
+    rules: str = ""

@@ -1,7 +1,7 @@
 """YAML front matter: what a file says about itself, and on which line it says something wrong."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import yaml
@@ -19,6 +19,16 @@ _CLOSER = {
     mark: re.compile(rf"^{re.escape(mark)}[ \t]*$", re.MULTILINE) for mark in ("---", "+++", ";;;")
 }
 _FIELD = re.compile(r"[ \t]*[\w-]+[ \t]*:([ \t]|$)", re.MULTILINE)
+# What a page may say of itself beside its text, and which of Given's fields that is.
+_SAID = {
+    "version": "version",
+    "area": "area",
+    "document_type": "document_type",
+    "publication_state": "state",
+    "access": "access",
+    "groups": "groups",
+    "uri": "uri",
+}
 _NULL = "tag:yaml.org,2002:null"
 _TEXTS = ("title", "version", "area", "document_type", "uri")
 # What other tools call a draft.
@@ -61,12 +71,56 @@ def read(text: str, name: str) -> FrontMatter:
     document, line and field; also where a field that says who may read would go unread.
     """
     found = _read(text, name)
-    unread = head.unread(text, found.body, bare=found.body == 0)
+    refuse_unread(text, name, found.body)
+    return found
+
+
+def said(fields: Mapping[str, str], name: str) -> Given:
+    """What a page says of itself in fields of ours beside its text, such as in an HTML head.
+
+    Groups are parted by commas. Raises InvalidInput (FRONT_MATTER_INVALID) that names document and
+    field; also where a field that says who may read would go unread.
+    """
+    values: dict[str, object] = {}
+    for given, value in fields.items():
+        field = given.casefold()
+        if field in _SAID:
+            try:
+                values[_SAID[field]] = _said(field, value)
+            except NotAllowed as error:
+                raise _wrong_field(name, field, str(error)) from error
+        elif meant := head.meant(given):
+            raise _wrong_field(name, given, f"unknown; {meant!r} is how it is written")
+    return Given(**values)  # type: ignore[arg-type] # each field has its own reader
+
+
+def _said(field: str, value: str) -> object:
+    if field == "groups":
+        return metadata.groups([group for group in value.split(",") if group.strip()])
+    if field in metadata.SCALARS:
+        return metadata.SCALARS[field](value.strip())
+    return metadata.text(field, value)
+
+
+def _wrong_field(name: str, field: str, complaint: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name}: {field}: {complaint}",
+        field=field,
+        reason="FRONT_MATTER_INVALID",
+        metadata={"document_id": name},
+    )
+
+
+def refuse_unread(text: str, name: str, start: int = 0) -> None:
+    """Refuse a text that says who may read where it is not read, at `start` or below front matter.
+
+    Raises InvalidInput (FRONT_MATTER_INVALID) that names document, line and field.
+    """
+    unread = head.unread(text, start, bare=start == 0)
     if unread:
         line = text.count("\n", 0, unread.position)
         complaint = f"is not read here; {unread.meant!r} belongs between lines of --- at the top"
         raise _Place(name, 0).wrong(line, unread.name, complaint)
-    return found
 
 
 def _read(text: str, name: str) -> FrontMatter:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from chassis.errors import InvalidInput
@@ -10,25 +10,31 @@ from chassis.identity import AccessLevel
 from corpus.epochs import LIVE
 from corpus.identity import hash_of
 from corpus.points import StoredPassage
-from services.ingest import front_matter, markdown, plain, text
+from services.ingest import convert, front_matter, guard, kind, markdown, mask, plain, text
 from services.ingest.chunk import Chunk, Chunking
 from services.ingest.document import Document, Format, Metadata, Section
-from services.ingest.metadata import Given
+from services.ingest.metadata import LENGTHS, Given
 from services.ingest.stop import NEVER, Stop
 
-SUPPORTED = "Markdown (.md, .markdown) and plain text (.txt)"
+SUPPORTED = "Markdown (.md, .markdown), plain text (.txt), HTML (.html, .htm), PDF and DOCX"
 ID_LENGTH = 512
 SOURCE_LENGTH = 128
 
 _PARSERS: dict[Format, Callable[[str, int, Stop], tuple[Section, ...]]] = {
     Format.MARKDOWN: markdown.sections,
     Format.TEXT: plain.sections,
+    # Converted to Markdown first.
+    **dict.fromkeys(convert.ADAPTERS, markdown.sections),
 }
 _EXTENSIONS = {
     ".md": Format.MARKDOWN,
     ".markdown": Format.MARKDOWN,
     ".txt": Format.TEXT,
     ".text": Format.TEXT,
+    ".html": Format.HTML,
+    ".htm": Format.HTML,
+    ".pdf": Format.PDF,
+    ".docx": Format.DOCX,
 }
 
 
@@ -54,14 +60,15 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """How documents are prepared in this process."""
+    """How documents are prepared in this process; whether with personal data masked."""
 
     chunking: Chunking
     default_access: AccessLevel
+    masking: bool = False
 
     def prepare(self, tenant: str, header: Header, data: bytes, stop: Stop = NEVER) -> Prepared:
         """Raises InvalidInput that names the document, and the line where there is one; Stopped."""
-        document = read(header, data, self.default_access, stop)
+        document = read(header, data, self.default_access, stop, masking=self.masking)
         chunks = tuple(self.chunking.chunks(document, stop))
         revision = self._revision(document)
         passages = tuple(
@@ -74,6 +81,7 @@ class Preparation:
         known = document.metadata
         return hash_of(
             document.content_hash,
+            document.rules,
             document.source,
             self.chunking.version,
             self.chunking.profile.id,
@@ -128,32 +136,83 @@ def check(header: Header) -> Format:
     check_source(header.source, "header.source")
     extension = PurePosixPath(header.document_id).suffix.lower()
     found = header.format or _EXTENSIONS.get(extension)
-    if found is None or found not in _PARSERS:
-        what = found.value if found else f"a document with the extension {extension!r}"
+    if found is None:
         raise InvalidInput(
-            f"{header.document_id}: {what} is not read; supported: {SUPPORTED}",
+            f"{header.document_id}: a document with the extension {extension!r} is not read;"
+            f" supported: {SUPPORTED}",
             field="header.format",
             reason="UNSUPPORTED_FORMAT",
         )
     return found
 
 
-def read(header: Header, data: bytes, default_access: AccessLevel, stop: Stop = NEVER) -> Document:
+def read(
+    header: Header,
+    data: bytes,
+    default_access: AccessLevel,
+    stop: Stop = NEVER,
+    *,
+    masking: bool = False,
+) -> Document:
     """The document in the bytes. Raises InvalidInput; EMPTY where nothing is left to index."""
-    parse = _PARSERS[check(header)]
-    decoded = text.decode(data, header.document_id)
-    found = front_matter.read(decoded, header.document_id)
-    sections = parse(decoded, found.body, stop)
+    form, name = check(header), header.document_id
+    kind.check(data, name, form)
+    source = _converted(form, data, name, stop) if form in convert.ADAPTERS else _text(data, name)
+    guard.refuse_credentials(f"{source.text}\n{source.given.title or ''}", name, stop)
+    if masking:
+        source = source.masked()
+    sections = _PARSERS[form](source.text, source.body, stop)
     if not sections:
-        raise InvalidInput(f"{header.document_id}: there is no text", field="data", reason="EMPTY")
+        raise InvalidInput(f"{name}: there is no text", field="data", reason="EMPTY")
     return Document(
-        id=header.document_id,
+        id=name,
         source=header.source,
         content_hash=hashlib.sha256(data).hexdigest(),
-        text=decoded,
-        metadata=_metadata(header, found.given, sections, default_access),
+        rules=source.rules,
+        text=source.text,
+        metadata=_metadata(header, source.given, sections, default_access),
         sections=sections,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A document as text. `body` is where it begins below what it says of itself.
+
+    `rules` names what made the text of the bytes, besides decoding.
+    """
+
+    text: str
+    body: int
+    given: Given
+    rules: str = ""
+
+    def masked(self) -> "_Source":
+        head, body = self.text[: self.body], mask.masked(self.text[self.body :])
+        title = self.given.title and mask.masked(self.given.title)
+        return _Source(
+            head + body, self.body, replace(self.given, title=title), f"{self.rules} {mask.RULES}"
+        )
+
+
+def _text(data: bytes, name: str) -> _Source:
+    decoded = text.decode(data, name)
+    found = front_matter.read(decoded, name)
+    return _Source(decoded, found.body, found.given)
+
+
+def _converted(form: Format, data: bytes, name: str, stop: Stop) -> _Source:
+    page = convert.convert(data, name, form, stop)
+    text.check_size(page.text, name)
+    front_matter.refuse_unread(page.text, name)
+    given = replace(front_matter.said(page.said, name), title=_title(page.title))
+    return _Source(page.text, 0, given, convert.RULES)
+
+
+def _title(found: str) -> str | None:
+    """A title that a program wrote, as far as it can be one of ours."""
+    shown = " ".join(found.split())
+    return shown[: LENGTHS["title"]] if shown.isprintable() and shown else None
 
 
 def _metadata(

@@ -36,6 +36,11 @@ class IngestSettings(StageSettings, IndexSettings, EmbeddingSettings):
     document_bytes: int = Field(
         16 * 1024 * 1024, gt=0, description="largest document in bytes", examples=["16777216"]
     )
+    mask_personal_data: bool = Field(
+        default=False,
+        description="e-mail addresses, phone, IBAN and card numbers are masked before indexing",
+        examples=["true"],
+    )
     ingest_seconds: float = Field(
         600, gt=0, le=3_600, description="longest that one call may take", examples=["600"]
     )

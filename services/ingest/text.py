@@ -16,11 +16,18 @@ def decode(data: bytes, name: str) -> str:
         raise InvalidInput(f"{name}: the document is empty", field="data", reason="EMPTY")
     _refuse_binary(data, name)
     text = _decoded(data, name).replace("\r\n", "\n").replace("\r", "\n")
+    check_size(text, name)
+    return text
+
+
+def check_size(text: str, name: str) -> None:
+    """Raises InvalidInput (DOCUMENT_TOO_LARGE) for more than LINES lines."""
     if text.count("\n") >= LINES:
         raise InvalidInput(
-            f"{name}: more than {LINES:,} lines", field="data", reason="DOCUMENT_TOO_LARGE"
+            f"{name}: more than {LINES:,} lines; divide it",
+            field="data",
+            reason="DOCUMENT_TOO_LARGE",
         )
-    return text
 
 
 def _refuse_binary(data: bytes, name: str) -> None:

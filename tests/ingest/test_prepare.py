@@ -129,6 +129,11 @@ def test_another_default_level_is_another_revision() -> None:
         ("a.txt", None, Format.TEXT),
         ("a.txt", Format.MARKDOWN, Format.MARKDOWN),
         ("no-extension", Format.TEXT, Format.TEXT),
+        ("a.HTML", None, Format.HTML),
+        ("a.htm", None, Format.HTML),
+        ("a.pdf", None, Format.PDF),
+        ("a.docx", None, Format.DOCX),
+        ("a.md", Format.PDF, Format.PDF),
     ],
 )
 def test_the_format_is_told_or_seen_from_the_extension(
@@ -140,10 +145,9 @@ def test_the_format_is_told_or_seen_from_the_extension(
 @pytest.mark.parametrize(
     "header",
     [
-        Header("a.pdf", "s"),
-        Header("a.md", "s", Format.HTML),
         Header("a", "s"),
         Header("a.json", "s"),
+        Header("a.doc", "s"),
     ],
 )
 def test_other_formats_are_refused_with_those_that_are_read(header: Header) -> None:

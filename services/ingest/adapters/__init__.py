@@ -1,0 +1,1 @@
+"""Bytes of one format to Markdown, each in a process of its own that is ended with its document."""

@@ -1,0 +1,50 @@
+"""Credentials have no place among passages: a document that holds one is refused."""
+
+import sys
+import threading
+from pathlib import Path
+
+from kingfisher_sdk import Rules, Scanner
+
+from chassis.errors import InvalidInput
+from services.ingest.stop import Stop
+
+OWN_RULES = Path(__file__).with_name("credentials.yaml")
+# Compiling the rules takes seconds. What is compiled lies beside the installed packages, as their
+# bytecode does, and where that cannot be written it is compiled at every start.
+CACHE = Path(sys.prefix) / "share" / "sluice" / "credential-rules"
+# Findings that are named; the rest is counted.
+NAMED = 3
+
+_loading = threading.Lock()
+_loaded: list[Scanner] = []
+
+
+def refuse_credentials(text: str, name: str, stop: Stop) -> None:
+    """Raises InvalidInput (CREDENTIAL) with lines and kinds, never with what was found."""
+    stop.check()
+    findings = [finding for finding in _scanner().scan(text) if finding.visible]
+    if not findings:
+        return
+    places = sorted({(finding.location["line"], _kind(finding.rule_id)) for finding in findings})
+    named = ", ".join(f"line {line} ({kind})" for line, kind in places[:NAMED])
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    raise InvalidInput(
+        f"{name}, line {places[0][0]}: what looks like a credential: {named}{more}; take it out,"
+        " make it invalid where it was valid, and write a placeholder such as <password>",
+        field="data",
+        reason="CREDENTIAL",
+        metadata={"document_id": name, "line": str(places[0][0]), "kind": places[0][1]},
+    )
+
+
+def _kind(rule: str) -> str:
+    """The last part of a rule's id, such as github-pat."""
+    return rule.rpartition(".")[2].rpartition("/")[2]
+
+
+def _scanner() -> Scanner:
+    with _loading:
+        if not _loaded:
+            _loaded.append(Scanner(Rules([OWN_RULES], cache_dir=CACHE), redact=True))
+        return _loaded[0]

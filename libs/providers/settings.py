@@ -144,6 +144,13 @@ class EmbeddingSettings(EmbeddingLimits):
         30, gt=0, le=600, description="longest that one embedding call may take", examples=["30"]
     )
 
+    @field_validator("embedding_base_url", mode="before")
+    @classmethod
+    def _embedding_endpoint_is_there(cls, value: object) -> object:
+        if value == "":
+            raise ValueError("is missing: set it to the endpoint's address")
+        return value
+
     def embedding_key(self) -> str | Tokens:
         """What the client is made with. Raises Misconfigured where `entra` is not installed."""
         return credentials.of(self.embedding_credentials, self.embedding_api_key.get_secret_value())

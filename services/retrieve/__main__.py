@@ -27,7 +27,7 @@ async def process(settings: RetrieveSettings) -> None:
     bucket = settings.bucket("embeddings", settings.embedding_limits())
     embedder = EmbeddingClient(
         base_url=settings.embedding_base_url,
-        api_key=settings.embedding_api_key.get_secret_value(),
+        api_key=settings.embedding_key(),
         model=settings.embedding_model or profile.model,
         dimensions=profile.dimensions,
         bucket=bucket,

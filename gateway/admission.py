@@ -17,11 +17,12 @@ from gateway.outcome import Reason
 from gateway.places import Places
 from gateway.question import Question
 from gateway.quota import Standing
+from gateway.telling import Tell
 
 # How often the first in line looks whether another gateway has made room.
 LOOK_EVERY = 0.05
 
-Tell = Callable[[tuple[Standing, ...]], None]
+Stand = Callable[[tuple[Standing, ...]], None]
 
 
 class NoRoom(Exhausted):
@@ -130,15 +131,18 @@ class Admission(Generic[P, S]):
         self._room = room
         self._flow = flow
 
-    async def ask(self, question: Question, tell: Tell = lambda _: None) -> Answer[S]:
-        """The answer to the current caller's question; `tell` hears where the caller stands.
+    async def ask(
+        self, question: Question, stand: Stand = lambda _: None, tell: Tell[S] | None = None
+    ) -> Answer[S]:
+        """The answer to the current caller's question.
 
-        Raises AllowanceSpent, NoRoom and what the flow raises.
+        `stand` hears where the caller stands, `tell` how the answer comes about; the seat is held
+        until it has heard the answer. Raises AllowanceSpent, NoRoom and what the flow raises.
         """
         try:
-            await self._charge(tell)
+            await self._charge(stand)
             async with self._room.seat():
-                answer = await self._flow.ask(question)
+                answer = await self._flow.ask(question, tell)
         except Exhausted as refusal:
             self._count(refusal.reason)
             raise
@@ -150,7 +154,7 @@ class Admission(Generic[P, S]):
         self.refusals[reason] += 1
         measures.refused(reason)
 
-    async def _charge(self, tell: Tell) -> None:
+    async def _charge(self, stand: Stand) -> None:
         verdict = await self._allowance.charge(identity.current())
-        tell(verdict.standings)
+        stand(verdict.standings)
         verdict.check()

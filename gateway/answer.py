@@ -5,6 +5,7 @@ Passages and sources are type variables: the gateway hands them on unread.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from gateway.outcome import Outcome
@@ -69,6 +70,30 @@ class Usage:
     model: str = ""
 
 
+class SwitchReason(StrEnum):
+    """Why another candidate than the first was asked."""
+
+    UNAVAILABLE = "UNAVAILABLE"
+    CAPACITY = "CAPACITY"
+    TIMEOUT = "TIMEOUT"
+    INVALID_OUTPUT = "INVALID_OUTPUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How an answer came about.
+
+    `candidate` is the configured one that served, empty when none was asked, `cached_age` the
+    seconds since an answer was stored that comes from the cache.
+    """
+
+    candidate: str = ""
+    switch_reason: SwitchReason | None = None
+    schema_constrained: bool = False
+    repaired: bool = False
+    cached_age: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """What generate made of a prompt, or the outcome that stands in for it."""
@@ -77,6 +102,7 @@ class Written:
     text: str = ""
     citations: Sequence[Citation] = ()
     usage: Usage = field(default_factory=Usage)
+    provenance: Provenance = field(default_factory=Provenance)
 
 
 @dataclass(frozen=True, slots=True)

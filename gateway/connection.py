@@ -9,22 +9,28 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Most connections at once; seconds for a request's head, and between two requests."""
+    """Most connections at once; seconds for a request's head, and between two requests.
+
+    `stalled_seconds` is how long a client may leave unread what was sent to it.
+    """
 
     connections: int
     head_seconds: float = 10.0
     idle_seconds: int = 30
+    stalled_seconds: float = 10.0
 
 
 class Connection(H11Protocol):
     """Ends when the head of a request is not complete in time, which uvicorn does not watch.
 
     The time runs from the connection's begin, then from the first byte after a response: what
-    remains of a body that nobody reads any more is bounded by it too.
+    remains of a body that nobody reads any more is bounded by it too. It ends as well when a
+    client stops reading a response, which would keep the work for it waiting.
     """
 
     bounds: ClassVar[Bounds]
     _overdue: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         super().connection_made(transport)
@@ -39,7 +45,21 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
+        self._move()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.bounds.stalled_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._move()
+        super().resume_writing()
+
+    def _move(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _watch(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:

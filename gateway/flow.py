@@ -14,6 +14,7 @@ from chassis.errors import DeadlineExceeded, Exhausted, SluiceError, Unavailable
 from gateway.answer import Answer, Found, P, Prompt, S, Written
 from gateway.outcome import Mode, Outcome, Reason
 from gateway.question import Question
+from gateway.telling import RetractionReason, Tell, Telling
 
 T = TypeVar("T")
 
@@ -31,6 +32,9 @@ class Assembly(Protocol[P, S]):
 
 class Generation(Protocol[S]):
     async def generate(self, question: Question, prompt: Prompt[S]) -> Written: ...
+
+    async def stream(self, question: Question, prompt: Prompt[S], telling: Telling[S]) -> Written:
+        """The same. Text that may be shown on the way is told, and withdrawn if need be."""
 
 
 # What a stage raises when it is not to be had. The flow says so in an outcome.
@@ -58,17 +62,29 @@ class Flow(Generic[P, S]):
         self._new_id = new_id
         self._clock = clock
 
-    async def ask(self, question: Question) -> Answer[S]:
-        """The answer. Raises what the caller can mend, and Internal for a stage's bug."""
-        record: Record[S] = Record(str(self._new_id()), self._clock)
+    async def ask(self, question: Question, tell: Tell[S] | None = None) -> Answer[S]:
+        """The answer, which `tell` hears last of all that happens on the way.
+
+        Raises what the caller can mend, and Internal for a stage's bug; text that was shown is
+        withdrawn before.
+        """
+        telling = Telling(tell)
+        record = Record(str(self._new_id()), telling, self._clock)
         with structlog.contextvars.bound_contextvars(answer_id=record.answer_id):
-            answer = record.close(await self._conduct(question, record))
+            try:
+                answer = record.close(await self._conduct(question, record, telling))
+            except SluiceError:
+                await telling.retract(RetractionReason.INTERRUPTED)
+                raise
             _log_answer(answer)
+            await telling.answer(answer)
         return answer
 
-    async def _conduct(self, question: Question, record: "Record[S]") -> Written:
+    async def _conduct(
+        self, question: Question, record: "Record[S]", telling: Telling[S]
+    ) -> Written:
         try:
-            found = await record.timed("retrieve", self._retrieval.retrieve(question))
+            found = await record.timed("retrieve", lambda: self._retrieval.retrieve(question))
         except OUTAGES as error:
             return _outage("retrieve", error, Reason.RETRIEVAL_UNAVAILABLE)
         record.score_space, record.epoch = found.score_space, found.epoch
@@ -76,7 +92,9 @@ class Flow(Generic[P, S]):
             return NOTHING_FOUND
 
         try:
-            prompt = await record.timed("assemble", self._assembly.assemble(question, found))
+            prompt = await record.timed(
+                "assemble", lambda: self._assembly.assemble(question, found)
+            )
         except OUTAGES as error:
             record.sources = self._assembly.as_found(found.passages)
             return _outage("assemble", error, Reason.MODEL_UNAVAILABLE)
@@ -85,9 +103,14 @@ class Flow(Generic[P, S]):
             return NOTHING_FOUND
 
         try:
-            return await record.timed("generate", self._generation.generate(question, prompt))
+            return await record.timed("generate", lambda: self._write(question, prompt, telling))
         except OUTAGES as error:
             return _outage("generate", error, Reason.MODEL_UNAVAILABLE)
+
+    async def _write(self, question: Question, prompt: Prompt[S], telling: Telling[S]) -> Written:
+        if telling.heard:
+            return await self._generation.stream(question, prompt, telling)
+        return await self._generation.generate(question, prompt)
 
 
 def _outage(stage: str, error: SluiceError, otherwise: Reason) -> Written:
@@ -108,8 +131,9 @@ def _log_answer(answer: Answer[S]) -> None:
 class Record(Generic[S]):
     """What is known of an answer while it comes about."""
 
-    def __init__(self, answer_id: str, clock: Callable[[], float]) -> None:
+    def __init__(self, answer_id: str, telling: Telling[S], clock: Callable[[], float]) -> None:
         self.answer_id = answer_id
+        self._telling = telling
         self.sources: Sequence[S] = ()
         self.instructions_version = ""
         self.score_space = ""
@@ -118,8 +142,18 @@ class Record(Generic[S]):
         self._began = clock()
         self._timings: dict[str, float] = {}
 
-    async def timed(self, stage: str, work: Awaitable[T]) -> T:
-        """Await `work`; its time counts whether it ends well or not."""
+    async def timed(self, stage: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Do the work and tell of it; its time counts whether it ends well or not."""
+        await self._telling.stage(stage)
+        try:
+            result = await self._measured(stage, work())
+        except SluiceError:
+            await self._telling.stage(stage, self._timings[stage])
+            raise
+        await self._telling.stage(stage, self._timings[stage])
+        return result
+
+    async def _measured(self, stage: str, work: Awaitable[T]) -> T:
         began = self._clock()
         try:
             return await work

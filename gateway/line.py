@@ -4,6 +4,8 @@ Upstream errors end here. What the caller can mend passes on, an outage keeps it
 else is a bug of ours whose words stay in the stage.
 """
 
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -39,13 +41,31 @@ class Line:
 
     async def call(self, method: grpc.aio.UnaryUnaryMultiCallable[Q, R], request: Q) -> R:
         """The reply. Raises one of OUTAGES, InvalidInput, Forbidden or Internal."""
-        token = self.minter.mint(identity.current(), self.stage)
+        with self._translating():
+            return await channels.call(
+                method, request, stage=self.stage, token=self._token(), limit=self.limit
+            )
+
+    @asynccontextmanager
+    async def stream(
+        self, method: grpc.aio.UnaryStreamMultiCallable[Q, R], request: Q
+    ) -> AsyncIterator[channels.Responses[R]]:
+        """The replies; the call ends with the block. The block raises what `call` raises."""
+        with self._translating():
+            async with channels.stream(
+                method, request, stage=self.stage, token=self._token(), limit=self.limit
+            ) as responses:
+                yield responses
+
+    def _token(self) -> str:
+        return self.minter.mint(identity.current(), self.stage)
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
         deadline = deadlines.current()
         own_limit = deadline is None or self.limit < deadline.remaining()
         try:
-            return await channels.call(
-                method, request, stage=self.stage, token=token, limit=self.limit
-            )
+            yield
         except SluiceError as error:
             if _is_down(error) or (own_limit and isinstance(error, errors.DeadlineExceeded)):
                 message = f"{self.stage} cannot answer"

@@ -71,16 +71,35 @@ async def _handle(request: Request, error: Exception) -> Response:
 
 def refusal(request_id: str, error: Exception) -> Response:
     """The response that says `error`; anything unknown is said to be ours."""
+    problem = problem_of(request_id, error)
+    content = problem.model_dump_json(exclude_none=True)
+    return Response(content, problem.status, _headers(error), MEDIA_TYPE)
+
+
+def problem_of(request_id: str, error: Exception) -> Problem:
+    """What is said of `error`, which is logged."""
     match error:
         case SluiceError():
-            response = _sluice(request_id, error)
+            problem = _sluice(request_id, error)
         case RequestValidationError():
-            response = _sluice(request_id, _validation(error))
+            problem = _sluice(request_id, _validation(error))
         case HTTPException():
-            response = _framework(request_id, error)
+            problem = _framework(request_id, error)
         case _:
-            response = _sluice(request_id, errors.Internal("internal error"))
-    return response
+            problem = _sluice(request_id, errors.Internal("internal error"))
+    log.info("request_refused", status=problem.status, reason=problem.reason)
+    return problem
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    headers: dict[str, str] = {}
+    if isinstance(error, HTTPException):
+        headers.update(error.headers or {})
+    if isinstance(error, errors.Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, SluiceError) and error.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after))
+    return headers
 
 
 def status_of(error: SluiceError) -> HTTPStatus:
@@ -89,14 +108,9 @@ def status_of(error: SluiceError) -> HTTPStatus:
     return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _sluice(request_id: str, error: SluiceError) -> Response:
-    headers = {}
-    if isinstance(error, errors.Unauthenticated):
-        headers["WWW-Authenticate"] = "Bearer"
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(math.ceil(error.retry_after))
+def _sluice(request_id: str, error: SluiceError) -> Problem:
     status = status_of(error)
-    problem = Problem(
+    return Problem(
         title=status.phrase,
         status=status,
         detail=error.message,
@@ -105,7 +119,6 @@ def _sluice(request_id: str, error: SluiceError) -> Response:
         retry_after=error.retry_after,
         request_id=request_id,
     )
-    return _response(problem, headers)
 
 
 def _validation(error: RequestValidationError) -> errors.InvalidInput:
@@ -123,16 +136,9 @@ def _field(path: tuple[int | str, ...]) -> str:
     return name.encode(errors="replace").decode()  # a lone surrogate cannot be sent
 
 
-def _framework(request_id: str, error: HTTPException) -> Response:
+def _framework(request_id: str, error: HTTPException) -> Problem:
     phrase = HTTPStatus(error.status_code).phrase
     reason, text = _FRAMEWORK.get(error.status_code, ("REFUSED", phrase.lower()))
-    problem = Problem(
+    return Problem(
         title=phrase, status=error.status_code, detail=text, reason=reason, request_id=request_id
     )
-    return _response(problem, error.headers or {})
-
-
-def _response(problem: Problem, headers: Mapping[str, str]) -> Response:
-    log.info("request_refused", status=problem.status, reason=problem.reason)
-    content = problem.model_dump_json(exclude_none=True)
-    return Response(content, problem.status, headers, MEDIA_TYPE)

@@ -1,13 +1,10 @@
 """The HTTP face: what each address does, and in which order a question is admitted."""
 
-import asyncio
 import re
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import structlog
 from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
@@ -15,18 +12,18 @@ from starlette.types import ASGIApp, Scope
 
 from chassis import deadlines, errors, identity
 from chassis.deadlines import Deadline
-from gateway import problem
+from gateway import event_stream, problem
 from gateway.admission import Admission
 from gateway.body import JsonRoute
+from gateway.departure import unless_gone
 from gateway.edge import Edge, without_query
+from gateway.event_stream import EventStream, wants_events
 from gateway.identity import Issuer
 from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
 from gateway.schema import AnswerRequest, AnswerResponse, CapacityResponse, HealthResponse
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
-
-T = TypeVar("T")
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 OPERATOR = "operator"
@@ -37,14 +34,13 @@ _REFUSED: dict[str, Any] = {
     "content": {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _REFUSED, "5XX": _REFUSED}
+_STREAMED: dict[str, Any] = {"content": {event_stream.MEDIA_TYPE: event_stream.PUBLISHED}}
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 Seconds = Annotated[
     str | None,
     Header(alias="Request-Timeout", description="seconds after which the answer is of no use"),
 ]
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +77,25 @@ def _is_health(scope: Scope) -> bool:
 def _router(door: Door) -> APIRouter:
     router = APIRouter(route_class=JsonRoute)
 
-    @router.post("/v1/answers", response_model=AnswerResponse, responses=_REFUSALS)
+    @router.post(
+        "/v1/answers", response_model=AnswerResponse, responses={200: _STREAMED, **_REFUSALS}
+    )
     async def answer(
         request: Request, body: AnswerRequest, bearer: Bearer, seconds: Seconds = None
     ) -> Response:
-        """Answer a question from the documents that the caller may read."""
+        """Answer a question from the documents that the caller may read.
+
+        With `Accept: text/event-stream` the answer is told while it comes about. The last event
+        is `answer` or `error`; a stream that ends without one was interrupted, and its text is
+        void.
+        """
         question = body.to_question()
         deadlines.enter(_deadline(seconds, door.answer_deadline))
         identity.enter(door.issuer.verify(_token(bearer)))
-        tell = partial(setattr, request.state, "standings")
-        found = await _unless_gone(request, door.admission.ask(question, tell))
+        ask = partial(door.admission.ask, question, partial(setattr, request.state, "standings"))
+        if wants_events(request.headers.getlist("accept")):
+            return EventStream(lambda tell: ask(tell=tell), request.state.request_id)
+        found = await unless_gone(request.receive, ask())
         if found is None:
             return Response(status_code=CLIENT_GONE)
         return _json(AnswerResponse.of(found))
@@ -133,23 +138,3 @@ def _deadline(asked: str | None, most: float) -> Deadline:
     if not _SECONDS.fullmatch(asked) or not float(asked):
         raise errors.InvalidInput("seconds above 0, such as 2.5", field="Request-Timeout")
     return Deadline.after(min(float(asked), most))
-
-
-async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
-    """What `work` returns, or None when the client left first: then the work is cancelled."""
-    working = asyncio.create_task(work)
-    leaving = asyncio.create_task(_client_left(request))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        return await working if working.done() else None
-    finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _client_left(request: Request) -> None:
-    # The body has been read: what follows in the request's own stream is only its end.
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    log.info("client_left")

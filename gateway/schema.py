@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from capacity import Dimension, Mode, Snapshot
 from capacity import Room as PoolRoom
 from chassis.identity import AccessLevel
-from gateway.answer import Answer, Usage
+from gateway.answer import Answer, Provenance, SwitchReason, Usage
 from gateway.levels import RoomLevels
 from gateway.outcome import Acceptance, Reason
 from gateway.outcome import Mode as AnswerMode
@@ -116,6 +116,28 @@ class UsageResponse(BaseModel):
         )
 
 
+class ProvenanceResponse(BaseModel):
+    """How the answer came about."""
+
+    candidate: str = Field(description="configured candidate that served; empty when none was")
+    switch_reason: SwitchReason | None = Field(description="why it was not the first one")
+    schema_constrained: bool = Field(description="the endpoint held the model to the schema")
+    repaired: bool = Field(description="the first reply broke the contract, a second was asked for")
+    cached_age_seconds: float | None = Field(
+        description="since it was stored; null when it does not come from the cache"
+    )
+
+    @classmethod
+    def of(cls, provenance: Provenance) -> "ProvenanceResponse":
+        return cls(
+            candidate=provenance.candidate,
+            switch_reason=provenance.switch_reason,
+            schema_constrained=provenance.schema_constrained,
+            repaired=provenance.repaired,
+            cached_age_seconds=provenance.cached_age,
+        )
+
+
 class TimingsResponse(BaseModel):
     """Milliseconds. A stage that was not asked has null."""
 
@@ -138,6 +160,7 @@ class AnswerResponse(BaseModel):
     citations: list[CitationResponse]
     sources: list[SourceResponse]
     usage: UsageResponse
+    provenance: ProvenanceResponse
     timings: TimingsResponse
     instructions_version: str
     score_space: str = Field(examples=["COSINE"])
@@ -164,6 +187,7 @@ class AnswerResponse(BaseModel):
             ],
             sources=[SourceResponse.of(source) for source in answer.sources],
             usage=UsageResponse.of(written.usage),
+            provenance=ProvenanceResponse.of(written.provenance),
             timings=TimingsResponse(**milliseconds),
             instructions_version=answer.instructions_version,
             score_space=answer.score_space,

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
-from chassis.errors import Internal
+from chassis.errors import Internal, Unavailable
 from gateway.answer import Found, Message, Prompt, Written
 from gateway.line import Line
 from gateway.question import Question
+from gateway.telling import Telling
 from gateway.wire import (
     citations_of,
     filters_message,
     outcome_of,
+    provenance_of,
+    retraction_reason_of,
     score_space_number,
     score_space_of,
     usage_of,
@@ -67,20 +70,41 @@ class Generate:
         self._stub = generate_pb2_grpc.GenerateServiceStub(line.channel)
 
     async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
-        request = generate_pb2.GenerateRequest(
-            question=question.text,
-            messages=[
-                assemble_pb2.Message(
-                    role=assemble_pb2.Role.ValueType(message.role), content=message.content
-                )
-                for message in prompt.messages
-            ],
-            sources=prompt.sources,
-            input_tokens=prompt.input_tokens,
-            instructions_version=prompt.instructions_version,
-            score_space=score_space_number(prompt.score_space),
-        )
-        return _written(await self._line.call(self._stub.Generate, request))
+        return _written(await self._line.call(self._stub.Generate, _task(question, prompt)))
+
+    async def stream(
+        self, question: Question, prompt: Prompt[Source], telling: Telling[Source]
+    ) -> Written:
+        request = generate_pb2.GenerateStreamRequest(task=_task(question, prompt))
+        written = None
+        async with self._line.stream(self._stub.GenerateStream, request) as events:
+            async for event in events:
+                match event.WhichOneof("event"):
+                    case "delta":
+                        await telling.delta(event.delta)
+                    case "retraction":
+                        await telling.retract(retraction_reason_of(event.retraction))
+                    case "final":
+                        written = _written(event.final)
+            if written is None:
+                raise Unavailable("generate broke off", reason="STREAM_CUT")
+        return written
+
+
+def _task(question: Question, prompt: Prompt[Source]) -> generate_pb2.GenerateRequest:
+    return generate_pb2.GenerateRequest(
+        question=question.text,
+        messages=[
+            assemble_pb2.Message(
+                role=assemble_pb2.Role.ValueType(message.role), content=message.content
+            )
+            for message in prompt.messages
+        ],
+        sources=prompt.sources,
+        input_tokens=prompt.input_tokens,
+        instructions_version=prompt.instructions_version,
+        score_space=score_space_number(prompt.score_space),
+    )
 
 
 def _written(reply: generate_pb2.GenerateResponse) -> Written:
@@ -88,7 +112,13 @@ def _written(reply: generate_pb2.GenerateResponse) -> Written:
         outcome = outcome_of(reply.outcome)
     except ValueError as error:
         raise Internal("generate sent an outcome outside the contract") from error
-    return Written(outcome, reply.text, citations_of(reply.citations), usage_of(reply.usage))
+    return Written(
+        outcome,
+        reply.text,
+        citations_of(reply.citations),
+        usage_of(reply.usage),
+        provenance_of(reply.provenance),
+    )
 
 
 def _source(label: str, passage: Passage) -> Source:

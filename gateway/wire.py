@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from google.protobuf.duration_pb2 import Duration
 
 from chassis.errors import InvalidInput
-from gateway.answer import Answer, Citation, Usage
+from gateway.answer import Answer, Citation, Provenance, SwitchReason, Usage
 from gateway.outcome import Acceptance, Mode, Outcome, Reason
 from gateway.question import Filters, PublicationState, Question
+from gateway.telling import Delta, Event, Retraction, RetractionReason, Stage
 from sluice.answer.v1 import answer_pb2, outcome_pb2
 from sluice.evidence.v1 import evidence_pb2
 from sluice.retrieve.v1 import retrieve_pb2
@@ -18,6 +19,8 @@ _STATES = {
 }
 _STATE_NAMES = {number: state for state, number in _STATES.items()}
 _SCORE_SPACE = "SCORE_SPACE_"
+_SWITCH = "SWITCH_REASON_"
+_RETRACTION = "RETRACTION_REASON_"
 
 
 def question_of(request: answer_pb2.AskRequest) -> Question:
@@ -90,6 +93,60 @@ def response(answer: Answer[evidence_pb2.Source]) -> answer_pb2.AskResponse:
         instructions_version=answer.instructions_version,
         score_space=score_space_number(answer.score_space),
         epoch=answer.epoch,
+        provenance=_provenance_message(written.provenance),
+    )
+
+
+def event_message(event: Event[evidence_pb2.Source]) -> answer_pb2.AskStreamResponse:
+    match event:
+        case Stage():
+            took = None if event.elapsed is None else _duration(event.elapsed)
+            progress = answer_pb2.StageProgress(stage=event.name, elapsed=took)
+            return answer_pb2.AskStreamResponse(stage=progress)
+        case Delta():
+            return answer_pb2.AskStreamResponse(delta=event.text)
+        case Retraction():
+            number = outcome_pb2.RetractionReason.Value(f"{_RETRACTION}{event.reason}")
+            return answer_pb2.AskStreamResponse(retraction=outcome_pb2.Retraction(reason=number))
+        case Answer():
+            return answer_pb2.AskStreamResponse(answer=response(event))
+
+
+def retraction_reason_of(message: outcome_pb2.Retraction) -> RetractionReason:
+    """Why text is withdrawn. Withdrawn it is also when the reason is not said or not known."""
+    if message.reason not in outcome_pb2.RetractionReason.values() or not message.reason:
+        return RetractionReason.INVALID_OUTPUT
+    name = outcome_pb2.RetractionReason.Name(message.reason)
+    return RetractionReason(name.removeprefix(_RETRACTION))
+
+
+def provenance_of(message: outcome_pb2.Provenance) -> Provenance:
+    aged = message.HasField("cached_age")
+    return Provenance(
+        candidate=message.candidate,
+        switch_reason=_switch_reason_of(message.switch_reason),
+        schema_constrained=message.schema_constrained,
+        repaired=message.repaired,
+        cached_age=message.cached_age.ToTimedelta().total_seconds() if aged else None,
+    )
+
+
+def _switch_reason_of(number: outcome_pb2.SwitchReason.ValueType) -> SwitchReason | None:
+    if number not in outcome_pb2.SwitchReason.values() or not number:
+        return None
+    return SwitchReason(outcome_pb2.SwitchReason.Name(number).removeprefix(_SWITCH))
+
+
+def _provenance_message(provenance: Provenance) -> outcome_pb2.Provenance:
+    age = provenance.cached_age
+    return outcome_pb2.Provenance(
+        candidate=provenance.candidate,
+        switch_reason=outcome_pb2.SwitchReason.Value(
+            f"{_SWITCH}{provenance.switch_reason or 'UNSPECIFIED'}"
+        ),
+        schema_constrained=provenance.schema_constrained,
+        repaired=provenance.repaired,
+        cached_age=None if age is None else _duration(age),
     )
 
 

@@ -1,16 +1,18 @@
 """A real gateway process before stages that are real gRPC servers of a few lines."""
 
 import asyncio
+import json
 import os
+import re
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import httpx
@@ -41,6 +43,7 @@ GENEROUS = {
 QUESTION = "How do we rotate the database password?"
 
 Behaviour = Callable[[Any], Awaitable[Message]]
+Telling = Callable[[Any], AsyncIterator[generate_pb2.GenerateStreamResponse]]
 
 
 @dataclass
@@ -55,31 +58,57 @@ class Seen:
 
 @dataclass
 class Stage:
-    """A stage whose one RPC does what the test says; it verifies its own internal tokens."""
+    """A stage whose RPC does what the test says; it verifies its own internal tokens.
+
+    Asked for a stream, generate tells the words of its reply unless the test says something else.
+    """
 
     name: str
     port: int
     normal: Behaviour
     request: type[Message]
     behaviour: Behaviour = field(init=False)
+    telling: Telling = field(init=False)
     seen: list[Seen] = field(default_factory=list)
     called: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     server: grpc.aio.Server | None = None
 
     def __post_init__(self) -> None:
-        self.behaviour = self.normal
+        self.behaviour, self.telling = self.normal, self.tell_reply
 
     async def answer(
         self, request: Message, context: grpc.aio.ServicerContext[Any, Any]
     ) -> Message:
+        with self._watched(request, context):
+            return await self.behaviour(request)
+
+    async def tell(
+        self,
+        request: generate_pb2.GenerateStreamRequest,
+        context: grpc.aio.ServicerContext[Any, Any],
+    ) -> AsyncIterator[Message]:
+        with self._watched(request.task, context):
+            async for event in self.telling(request.task):
+                yield event
+
+    async def tell_reply(self, task: Message) -> AsyncIterator[generate_pb2.GenerateStreamResponse]:
+        reply: Any = await self.behaviour(task)
+        for word in re.findall(r"\S+\s*", reply.text):
+            yield delta(word)
+        yield final(reply)
+
+    @contextmanager
+    def _watched(
+        self, request: Message, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> Iterator[None]:
         left = deadlines.within(1_000).remaining()
         metadata = dict(context.invocation_metadata() or ())
         self.seen.append(Seen(request, identity.current(), left, metadata))
         self.called.set()
         try:
-            return await self.behaviour(request)
-        except asyncio.CancelledError:
+            yield
+        except (asyncio.CancelledError, GeneratorExit):
             self.cancelled.set()
             raise
 
@@ -99,7 +128,7 @@ class Stage:
         return release
 
     def reset(self) -> None:
-        self.behaviour = self.normal
+        self.behaviour, self.telling = self.normal, self.tell_reply
         self.seen.clear()
         self.called.clear()
         self.cancelled.clear()
@@ -121,12 +150,17 @@ class Stage:
         await self.server.start()
 
     def _handlers(self) -> grpc.GenericRpcHandler:
-        handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
+        one: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
             self.answer, self.request.FromString, lambda reply: reply.SerializeToString()
+        )
+        many: grpc.RpcMethodHandler[Any, Any] = grpc.unary_stream_rpc_method_handler(
+            self.tell,
+            generate_pb2.GenerateStreamRequest.FromString,
+            lambda reply: reply.SerializeToString(),
         )
         title = self.name.title()
         service = f"sluice.{self.name}.v1.{title}Service"
-        return grpc.method_handlers_generic_handler(service, {title: handler})
+        return grpc.method_handlers_generic_handler(service, {title: one, f"{title}Stream": many})
 
     async def stop(self) -> None:
         if self.server:
@@ -186,6 +220,36 @@ WRITTEN = generate_pb2.GenerateResponse(
 )
 
 
+def delta(text: str) -> generate_pb2.GenerateStreamResponse:
+    return generate_pb2.GenerateStreamResponse(delta=text)
+
+
+def final(reply: generate_pb2.GenerateResponse) -> generate_pb2.GenerateStreamResponse:
+    return generate_pb2.GenerateStreamResponse(final=reply)
+
+
+def retraction(
+    reason: outcome_pb2.RetractionReason.ValueType,
+) -> generate_pb2.GenerateStreamResponse:
+    return generate_pb2.GenerateStreamResponse(retraction=outcome_pb2.Retraction(reason=reason))
+
+
+def telling(*script: generate_pb2.GenerateStreamResponse | Exception | asyncio.Event) -> Telling:
+    """Tells the events, waits for what has to be waited for, and raises where it says so."""
+
+    async def tell(task: Message) -> AsyncIterator[generate_pb2.GenerateStreamResponse]:
+        for step in script:
+            match step:
+                case Exception():
+                    raise step
+                case asyncio.Event():
+                    await step.wait()
+                case _:
+                    yield step
+
+    return tell
+
+
 def returning(reply: Message) -> Behaviour:
     async def behaviour(request: Message) -> Message:
         return reply
@@ -211,6 +275,36 @@ def raising(error: Exception) -> Behaviour:
 async def hanging(request: Message) -> Message:
     never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
     return await never
+
+
+class Told(NamedTuple):
+    """One Server-Sent Event; a comment has no name."""
+
+    name: str
+    content: Any
+
+
+async def events_in(pieces: AsyncIterator[bytes]) -> AsyncGenerator[Told, None]:
+    """The events of a response, by the rules of the standard."""
+    held = b""
+    async for piece in pieces:
+        held += piece
+        while (end := held.find(b"\n\n")) >= 0:
+            yield _told(held[:end].decode())
+            held = held[end + 2 :]
+    assert not held
+
+
+def _told(text: str) -> Told:
+    fields: dict[str, list[str]] = {}
+    for line in re.split(r"\r\n|\r|\n", text):
+        name, _, value = line.partition(":")
+        fields.setdefault(name, []).append(value.removeprefix(" "))
+    if "" in fields:
+        return Told("", fields[""])
+    assert set(fields) == {"event", "data"}
+    (event,) = fields["event"]
+    return Told(event, json.loads("\n".join(fields["data"])))
 
 
 @dataclass
@@ -245,6 +339,24 @@ class House:
         return await self.http.post(
             "/v1/answers", json=sent, headers={**bearer(), **named(headers)}
         )
+
+    @asynccontextmanager
+    async def told(
+        self, body: object = None, **headers: str
+    ) -> AsyncIterator[tuple[httpx.Response, AsyncIterator[Told]]]:
+        """The response, and its events while they come."""
+        sent = {"question": QUESTION} if body is None else body
+        wanted = {"Accept": "text/event-stream", **bearer(), **named(headers)}
+        async with (
+            self.http.stream("POST", "/v1/answers", json=sent, headers=wanted) as response,
+            aclosing(events_in(response.aiter_bytes())) as events,
+        ):
+            yield response, events
+
+    async def hear(self, body: object = None, **headers: str) -> list[Told]:
+        async with self.told(body, **headers) as (response, events):
+            assert response.status_code == 200
+            return [event async for event in events]
 
     async def listens(self) -> bool:
         try:

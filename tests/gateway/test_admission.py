@@ -209,6 +209,13 @@ async def test_the_contract_is_published(house: House) -> None:
     answers = published["paths"]["/v1/answers"]["post"]
     assert set(answers["responses"]) == {"200", "4XX", "5XX"}
     assert set(answers["responses"]["4XX"]["content"]) == {"application/problem+json"}
+    answered = answers["responses"]["200"]["content"]
+    assert set(answered) == {"application/json", "text/event-stream"}
+    events = answered["text/event-stream"]["itemSchema"]["oneOf"]
+    named = [event["properties"]["event"]["const"] for event in events]
+    assert named == ["stage", "delta", "retract", "answer", "error"]
+    assert json.dumps(events).count("$ref") == 1
+    assert "AnswerResponse" in published["components"]["schemas"]
     request = published["components"]["schemas"]["AnswerRequest"]
     assert set(request["properties"]) == {"question", "filters", "locale"}
     assert request["additionalProperties"] is False

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.connection import Bounds
 from gateway.listen import bind, serve_http
@@ -23,10 +23,12 @@ Connect = Callable[[], Awaitable[Stream]]
 
 
 @asynccontextmanager
-async def serving(bounds: Bounds, seconds: float = 0) -> AsyncIterator[Connect]:
-    """A server whose answers take so long; it reads no body."""
+async def serving(
+    bounds: Bounds, seconds: float = 0, app: ASGIApp | None = None
+) -> AsyncIterator[Connect]:
+    """A server whose answers take so long, unless it serves another `app`; it reads no body."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.sleep(seconds)  # slow work, not a wait for something
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
@@ -51,7 +53,7 @@ async def serving(bounds: Bounds, seconds: float = 0) -> AsyncIterator[Connect]:
         return True
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(serve_http(app, listener, bounds, 1, stop))
+        group.create_task(serve_http(app or slow, listener, bounds, 1, stop))
         await until(up)
         yield connect
         stop.set()
@@ -125,6 +127,37 @@ async def test_between_two_requests_a_connection_may_idle_for_a_while() -> None:
         stream = await connect()
         await answered(stream)
         assert 0.5 < await end_of(stream[0]) < 3
+
+
+async def test_a_client_that_stops_reading_is_cut_off_and_one_that_reads_slowly_is_not() -> None:
+    ended = asyncio.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            while (await sent_or_left(send, receive))["type"] != "http.disconnect":
+                pass
+        finally:
+            ended.set()
+
+    async def sent_or_left(send: Send, receive: Receive) -> Message:
+        body = {"type": "http.response.body", "body": b"x" * 65_536, "more_body": True}
+        leaving = asyncio.ensure_future(receive())
+        sending = asyncio.ensure_future(send(body))
+        await asyncio.wait((leaving, sending), return_when=asyncio.FIRST_COMPLETED)
+        if leaving.done():
+            sending.cancel()
+            return leaving.result()
+        leaving.cancel()
+        return body
+
+    async with serving(Bounds(10, stalled_seconds=0.3), app=endless) as connect:
+        reader, writer = await connect()
+        writer.write(HEAD)
+        for _ in range(200):
+            assert len(await asyncio.wait_for(reader.readexactly(65_536), 5)) == 65_536
+        assert not ended.is_set()
+        await asyncio.wait_for(ended.wait(), 5)
 
 
 async def test_one_connection_too_many_is_closed_and_the_others_are_served() -> None:

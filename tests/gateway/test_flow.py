@@ -2,16 +2,28 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chassis.errors import Forbidden, InvalidInput, SluiceError, Unavailable
+from chassis.errors import (
+    DeadlineExceeded,
+    Exhausted,
+    Forbidden,
+    Internal,
+    InvalidInput,
+    SluiceError,
+    Unavailable,
+)
 from gateway.answer import Answer, Citation, Found, Prompt, Written
 from gateway.flow import Flow
-from gateway.outcome import Acceptance, Mode, Outcome, Reason
+from gateway.outcome import TABLE, Acceptance, Mode, Outcome, Reason
 from gateway.question import Question
+from gateway.telling import Delta, Event, Retraction, RetractionReason, Stage, Tell, Telling
 
 QUESTION = Question("why")
 ID = UUID(int=7)
@@ -37,11 +49,16 @@ class Clock:
 
 @dataclass
 class Stages:
-    """All three stages: each takes its seconds, then raises its error or replies."""
+    """All three stages: each takes its seconds, then raises its error or replies.
+
+    Asked for a stream, generate tells and retracts before that what the script says.
+    """
 
     clock: Clock = field(default_factory=Clock)
     seconds: dict[str, float] = field(default_factory=dict)
     errors: dict[str, SluiceError] = field(default_factory=dict)
+    script: Sequence[str | RetractionReason] = ()
+    written: Written = ANSWERED
 
     def _work(self, stage: str) -> None:
         self.clock.now += self.seconds.get(stage, 0)
@@ -61,12 +78,34 @@ class Stages:
 
     async def generate(self, question: Question, prompt: Prompt[Page]) -> Written:
         self._work("generate")
-        return ANSWERED
+        return self.written
+
+    async def stream(
+        self, question: Question, prompt: Prompt[Page], telling: Telling[Page]
+    ) -> Written:
+        for step in self.script:
+            if isinstance(step, str):
+                await telling.delta(step)
+            else:
+                await telling.retract(step)
+        return await self.generate(question, prompt)
 
 
-async def ask(stages: Stages) -> Answer[Page]:
+async def ask(stages: Stages, tell: Tell[Page] | None = None) -> Answer[Page]:
     flow = Flow(stages, stages, stages, new_id=lambda: ID, clock=stages.clock)
-    return await flow.ask(QUESTION)
+    return await flow.ask(QUESTION, tell)
+
+
+async def told(stages: Stages) -> list[Event[Page]]:
+    """All that is told; an error that is raised ends it without an answer."""
+    heard: list[Event[Page]] = []
+
+    async def tell(event: Event[Page]) -> None:
+        heard.append(event)
+
+    with suppress(SluiceError):
+        assert await ask(stages, tell) == heard[-1]
+    return heard
 
 
 async def test_an_answer_carries_what_each_stage_said_and_took() -> None:
@@ -89,6 +128,85 @@ async def test_the_time_of_a_stage_that_failed_counts_too() -> None:
 async def test_what_the_caller_can_mend_is_raised(stage: str, error: SluiceError) -> None:
     with pytest.raises(type(error)):
         await ask(Stages(errors={stage: error}))
+
+
+def begun(*ended: str) -> list[Stage]:
+    return [Stage(name, took) for name in ended for took in (None, 0)]
+
+
+async def test_each_stage_is_told_of_with_its_time() -> None:
+    heard = await told(Stages(seconds={"retrieve": 1.0, "generate": 4.0}, script=["Because. [b]"]))
+    assert heard[:-1] == [
+        Stage("retrieve"),
+        Stage("retrieve", 1.0),
+        Stage("assemble"),
+        Stage("assemble", 0.0),
+        Stage("generate"),
+        Delta("Because. [b]"),
+        Stage("generate", 4.0),
+    ]
+
+
+@pytest.mark.parametrize("stage", ["retrieve", "assemble", "generate"])
+async def test_a_stage_that_failed_is_told_of_as_ended(stage: str) -> None:
+    *stages, answer = await told(Stages(errors={stage: Unavailable("down")}))
+    asked = ["retrieve", "assemble", "generate"]
+    assert stages == begun(*asked[: asked.index(stage) + 1])
+    assert isinstance(answer, Answer)
+    assert answer.written.outcome.mode is Mode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Unavailable("down"), RetractionReason.INTERRUPTED),
+        (Exhausted("full"), RetractionReason.INTERRUPTED),
+        (DeadlineExceeded("late"), RetractionReason.DEADLINE),
+        (Internal("bug"), RetractionReason.INTERRUPTED),
+        (Forbidden("no"), RetractionReason.INTERRUPTED),
+    ],
+)
+async def test_shown_text_is_withdrawn_when_the_rest_fails(
+    error: SluiceError, reason: RetractionReason
+) -> None:
+    heard = await told(Stages(errors={"generate": error}, script=["Be", "cause."]))
+    assert [one for one in heard if not isinstance(one, Stage | Answer)] == [
+        Delta("Be"),
+        Delta("cause."),
+        Retraction(reason),
+    ]
+    assert isinstance(heard[-1], Answer) != isinstance(error, Internal | Forbidden)
+
+
+STEPS = st.lists(st.sampled_from(["", "Be", "cause. [b]", "x", *RetractionReason]), max_size=6)
+OUTCOMES = st.sampled_from(
+    [
+        ANSWERED,
+        *(
+            Written(Outcome(mode, reason))
+            for mode in (Mode.ABSTAINED, Mode.UNAVAILABLE)
+            for reason in TABLE[mode][0]
+        ),
+    ]
+)
+FAILURES = st.none() | st.sampled_from([Unavailable("a"), DeadlineExceeded("b"), Internal("c")])
+
+
+@given(STEPS, OUTCOMES, FAILURES)
+def test_whatever_a_stage_tells_no_shown_text_outlives_its_verdict(
+    steps: list[str | RetractionReason], written: Written, failure: SluiceError | None
+) -> None:
+    errors = {"generate": failure} if failure else {}
+    heard = asyncio.run(told(Stages(script=steps, written=written, errors=errors)))
+    shown = [index for index, event in enumerate(heard) if isinstance(event, Delta)]
+    withdrawn = [index for index, event in enumerate(heard) if isinstance(event, Retraction)]
+    answers = [event for event in heard if isinstance(event, Answer)]
+    assert len(withdrawn) <= 1
+    assert all(shown and index > max(shown) for index in withdrawn)
+    assert answers == heard[-1:] if not isinstance(failure, Internal) else not answers
+    text = "".join(event.text for event in heard if isinstance(event, Delta))
+    final = answers[0].written.text if answers else ""
+    assert withdrawn or text in ("", final)
 
 
 class Hanging(Stages):

@@ -18,6 +18,7 @@ from gateway.question import Question
 from gateway.readiness import Parts
 from gateway.routes import Door, web_app
 from gateway.store import Store
+from gateway.telling import Telling
 from gateway.wire import filters_message
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 from sluice.retrieve.v1.retrieve_pb2 import RetrieveRequest
@@ -40,6 +41,11 @@ class Stages:
         raise RuntimeError("nothing was found")
 
     async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
+        raise RuntimeError("nothing was found")
+
+    async def stream(
+        self, question: Question, prompt: Prompt[Source], telling: Telling[Source]
+    ) -> Written:
         raise RuntimeError("nothing was found")
 
 
@@ -82,7 +88,10 @@ def post(content: bytes, headers: dict[str, str]) -> httpx.Response:
 
 
 def check(response: httpx.Response) -> None:
-    if response.status_code == 200:
+    if response.status_code == 200 and response.headers["content-type"] != "application/json":
+        assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+        assert response.text.rpartition("event: ")[2].startswith("answer")
+    elif response.status_code == 200:
         assert response.json()["reason"] == "NOTHING_FOUND"
     else:
         assert response.status_code in {400, 401, 413, 415}
@@ -118,6 +127,9 @@ HEADER = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60
             "traceparent": HEADER,
             "baggage": HEADER,
             "Content-Encoding": HEADER,
+            "Accept": HEADER
+            | st.just("text/event-stream")
+            | HEADER.map("text/event-stream;{}".format),
         },
     )
 )

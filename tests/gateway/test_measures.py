@@ -12,6 +12,7 @@ from gateway.answer import Found, Prompt, Written
 from gateway.flow import Flow
 from gateway.outcome import Reason
 from gateway.question import Question
+from gateway.telling import Telling
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 from tests.gateway.open_door import Boundless, Everywhere
 from tests.measured import values
@@ -35,6 +36,11 @@ class Spent:
         raise RuntimeError("nothing was found")
 
     async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
+        raise RuntimeError("nothing was found")
+
+    async def stream(
+        self, question: Question, prompt: Prompt[Source], telling: Telling[Source]
+    ) -> Written:
         raise RuntimeError("nothing was found")
 
 

@@ -1,5 +1,7 @@
 """The generate process. Only a model needs Redis and a provider; quoting needs neither."""
 
+from __future__ import annotations  # the model's parts are imported only where there is a model
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +11,7 @@ from chassis.identity import Caller, Verifier, verifying_key
 from chassis.serve import Close, Service, run, serve
 from chassis.settings import load
 from services.generate.extraction import Extraction
+from services.generate.roster import Admission
 from services.generate.server import GenerateServicer
 from services.generate.settings import GenerateSettings
 from services.generate.task import Answering
@@ -56,33 +59,67 @@ def extractive(settings: GenerateSettings) -> Mode:
 
 def generated(settings: GenerateSettings) -> Mode:
     # The provider's client takes more than a second to import, for nothing where there is no model.
-    from providers.chat import ChatClient, ChatOptions  # noqa: PLC0415 - as above
-    from services.generate.generation import Generation  # noqa: PLC0415 - as above
+    from providers.chat import ChatClient  # noqa: PLC0415 - as above
+    from services.generate.cache import AnswerCache  # noqa: PLC0415 - as above
+    from services.generate.candidate import Candidate  # noqa: PLC0415 - as above
+    from services.generate.pipeline import Memory, Pipeline, Policy  # noqa: PLC0415 - as above
 
-    bucket = settings.bucket("answers", settings.answer_limits())
-    chat = ChatClient(
-        base_url=settings.answer_base_url,
-        api_key=settings.answer_api_key.get_secret_value(),
-        model=settings.answer_model,
-        bucket=bucket,
-        attempt_timeout=settings.answer_attempt_seconds,
-        interactive_wait=settings.interactive_wait_seconds,
-        options=ChatOptions(
-            output_tokens=settings.answer_output_tokens,
-            limit_parameter=settings.answer_limit_parameter,
-            temperature=settings.answer_temperature,
-            reasoning_effort=settings.answer_reasoning_effort,
-        ),
+    admission = Admission(settings.answer_support_floor, settings.answer_max_cost is not None)
+    roster = admission.roster(
+        settings.answer_endpoint(), settings.answer_qualification, settings.listed()
     )
-    generation = Generation(
-        chat,
-        support_floor=settings.answer_support_floor,
-        is_structured=settings.answer_structured_output,
+    buckets = {
+        endpoint.pool: settings.bucket(endpoint.pool, endpoint.limits)
+        for endpoint in (admitted.endpoint for admitted in roster)
+    }
+    patience = settings.interactive_wait_seconds
+    candidates = [
+        Candidate.of(
+            ChatClient.of(each.endpoint, buckets[each.endpoint.pool], patience=patience),
+            each.endpoint,
+            each.qualification,
+        )
+        for each in roster
+    ]
+    cache = AnswerCache.connect(
+        settings.redis_url,
+        kept=settings.answer_max_stale,
+        limit=settings.capacity_decision_seconds,
     )
-    redis = Dependency("redis", bucket.check)
+    memory = Memory(
+        cache,
+        settings.cache_secret,
+        fresh=settings.answer_cache_seconds,
+        stale=settings.answer_max_stale,
+        replays_streams=settings.answer_replay_cached_streams,
+    )
+    policy = Policy(
+        settings.budget,
+        limit=settings.generate_seconds,
+        floor=settings.answer_support_floor,
+        release=settings.answer_release,
+        on_invalid=settings.answer_invalid_output,
+    )
+    pipeline = Pipeline.of(
+        candidates,
+        policy,
+        memory=memory if settings.answer_cache_seconds else None,
+        extraction=Extraction(settings.calibration)
+        if settings.answer_extractive_fallback
+        else None,
+    )
     # A model that is down is an outcome, told in words; the process serves without it.
-    provider = Dependency("provider", chat.reachable, needed=False)
-    return Mode(generation, True, [redis, provider], [chat.close, bucket.close])
+    providers = [
+        Dependency(f"provider-{each.endpoint.id}", each.chat.reachable, needed=False)
+        for each in candidates
+    ]
+    pools = [Dependency(f"pool-{pool}", bucket.check) for pool, bucket in buckets.items()]
+    close = [
+        *(each.chat.close for each in candidates),
+        *(bucket.close for bucket in buckets.values()),
+        cache.close,
+    ]
+    return Mode(pipeline, True, [*pools, *providers], close)
 
 
 if __name__ == "__main__":

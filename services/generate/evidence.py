@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from chassis.identity import AccessLevel
+
 
 class Kind(Enum):
     PARAGRAPH = "running prose"
@@ -31,7 +33,8 @@ class Block:
 class Source:
     """One labelled source.
 
-    `text` is exactly what the model sees of it; a suspected one resembles instructions.
+    `text` is exactly what the model sees of it; a suspected one resembles instructions. Where
+    nobody told who may read it, it is held for what the fewest may.
     """
 
     label: str
@@ -42,3 +45,4 @@ class Source:
     blocks: tuple[Block, ...]
     score: float
     is_suspected: bool = False
+    level: AccessLevel = AccessLevel.RESTRICTED

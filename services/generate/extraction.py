@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
+from services.generate.audience import Audience
 from services.generate.evidence import Source
 from services.generate.extract import Calibration, extract
 from services.generate.quotes import Quotable
-from services.generate.result import Citation, Result, Verdict
+from services.generate.result import Citation, Result
 from services.generate.task import Task
+from services.generate.verdict import Abstained, AbstainedReason, Extractive, ExtractiveReason
 
 # Sources are weighed in their order, which is that of their scores, up to so many characters: a
 # third of a second on a slow core, and more than a window of 8,192 tokens holds.
@@ -20,14 +22,16 @@ class Extraction:
     def __init__(self, calibration: Calibration) -> None:
         self._calibration = calibration
 
-    async def answer(self, task: Task) -> Result:
+    async def answer(self, task: Task, audience: Audience | None = None) -> Result:  # noqa: ARG002 - nothing is shown before all is done
         if not task.sources:
-            return Result(Verdict.NOTHING_FOUND)
+            return Result(Abstained(AbstainedReason.NOTHING_FOUND))
         # Tens of milliseconds of work, which must not hold up the process's other calls.
         quotes = await asyncio.to_thread(
             extract, task.question, _quotable(task.sources), task.scores, self._calibration
         )
-        return quoted(quotes) if quotes else Result(Verdict.INSUFFICIENT)
+        if not quotes:
+            return Result(Abstained(AbstainedReason.EVIDENCE_INSUFFICIENT))
+        return quoted(quotes)
 
 
 def _quotable(sources: Sequence[Source]) -> list[Source]:
@@ -48,7 +52,7 @@ def quoted(quotes: Sequence[Quotable]) -> Result:
         start = len(text)
         text += f"{quote.text} [{quote.source.label}]"
         citations.append(Citation(quote.source.label, start, len(text), support=1.0))
-    return Result(Verdict.EXTRACTIVE, text, tuple(citations))
+    return Result(Extractive(ExtractiveReason.NONE), text, tuple(citations))
 
 
 def _break(before: Quotable | None, quote: Quotable) -> str:

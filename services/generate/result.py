@@ -3,20 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-
-class Verdict(Enum):
-    """Every way a question can end here; another combination of mode and reason cannot be said."""
-
-    EXTRACTIVE = "verbatim sentences of the sources"
-    ACCEPTED = "a model wrote it and its sources carry it"
-    REVIEW_REQUIRED = "a model wrote it and its sources do not clearly carry it"
-    NOTHING_FOUND = "there were no sources"
-    INSUFFICIENT = "the sources do not carry an answer"
-    MODEL_UNAVAILABLE = "the model could not be asked"
-    CAPACITY = "the allowance is used up"
-    INVALID_OUTPUT = "the model broke the answer contract"
-    REFUSED = "the model or its filter refused"
-    DEADLINE = "the time was over"
+from services.generate.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +30,29 @@ class Spent:
     model: str = ""
 
 
+class Switch(Enum):
+    """Why another candidate than the first was asked."""
+
+    UNAVAILABLE = "the one before could not be reached or failed"
+    CAPACITY = "the one before was throttled, or its allowance was used up"
+    TIMEOUT = "the one before did not answer in its own time"
+    INVALID_OUTPUT = "the one before broke the answer contract"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How an answer came about.
+
+    `candidate` is empty where none was asked; `cached_age` is seconds since it was stored.
+    """
+
+    candidate: str = ""
+    switch: Switch | None = None
+    is_structured: bool = False
+    is_repaired: bool = False
+    cached_age: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """Text and citations are empty unless the verdict is an answer."""
@@ -51,3 +61,4 @@ class Result:
     text: str = ""
     citations: tuple[Citation, ...] = ()
     spent: Spent = Spent()
+    provenance: Provenance = Provenance()

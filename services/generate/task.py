@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from services.generate.audience import Audience
 from services.generate.evidence import Scores, Source
 from services.generate.result import Result
 
@@ -23,16 +24,21 @@ class Message:
 class Task:
     """`input_tokens` counts the messages; 0 where nobody counted."""
 
+    tenant: str
     question: str
     messages: tuple[Message, ...]
     sources: tuple[Source, ...]
     scores: Scores
     input_tokens: int
+    instructions_version: str = ""
 
 
 class Answering(Protocol):
     """One way to answer: by quoting, or by asking a model."""
 
-    async def answer(self, task: Task) -> Result:
-        """Never raises for what can go wrong with an answer; that is the result's verdict."""
+    async def answer(self, task: Task, audience: Audience | None = None) -> Result:
+        """Never raises for what can go wrong with an answer; that is the result's verdict.
+
+        An audience is shown what may be shown while it comes; the result is the whole answer.
+        """
         ...

@@ -1,10 +1,13 @@
 """The contract's messages as the domain's nouns, and back."""
 
 import math
+from typing import assert_never
 
 from chassis.errors import InvalidInput
+from chassis.identity import AccessLevel
+from services.generate.audience import Delta, Event, Final, Retracted
 from services.generate.evidence import Block, Kind, Scores, Source
-from services.generate.outcome import outcome
+from services.generate.outcome import outcome, provenance, retraction
 from services.generate.result import Citation, Result, Spent
 from services.generate.task import Message, Role, Task
 from sluice.answer.v1 import outcome_pb2
@@ -18,18 +21,27 @@ _KINDS = {
     evidence_pb2.BLOCK_KIND_TABLE: Kind.TABLE,
     evidence_pb2.BLOCK_KIND_CODE: Kind.CODE,
 }
+_LEVELS = {
+    # What nobody told is held for what the fewest may read.
+    evidence_pb2.ACCESS_LEVEL_UNSPECIFIED: AccessLevel.RESTRICTED,
+    evidence_pb2.ACCESS_LEVEL_PUBLIC: AccessLevel.PUBLIC,
+    evidence_pb2.ACCESS_LEVEL_TEAM: AccessLevel.TEAM,
+    evidence_pb2.ACCESS_LEVEL_RESTRICTED: AccessLevel.RESTRICTED,
+}
 _ROLES = {assemble_pb2.ROLE_SYSTEM: Role.SYSTEM, assemble_pb2.ROLE_USER: Role.USER}
 
 
-def task(request: pb.GenerateRequest) -> Task:
+def task(request: pb.GenerateRequest, tenant: str) -> Task:
     """Raises InvalidInput that names the field."""
     is_cosine = request.score_space == evidence_pb2.SCORE_SPACE_COSINE
     found = Task(
+        tenant=tenant,
         question=request.question,
         messages=tuple(_message(at, message) for at, message in enumerate(request.messages)),
         sources=tuple(_source(at, source) for at, source in enumerate(request.sources)),
         scores=Scores.COSINE if is_cosine else Scores.OTHER,
         input_tokens=request.input_tokens,
+        instructions_version=request.instructions_version,
     )
     if len({source.label for source in found.sources}) < len(found.sources):
         raise InvalidInput("two sources have one label", field="sources")
@@ -42,7 +54,19 @@ def response(result: Result) -> pb.GenerateResponse:
         text=result.text,
         citations=[_citation(citation) for citation in result.citations],
         usage=_usage(result.spent),
+        provenance=provenance(result.provenance),
     )
+
+
+def event(told: Event) -> pb.GenerateStreamResponse:
+    match told:
+        case Delta():
+            return pb.GenerateStreamResponse(delta=told.text)
+        case Retracted():
+            return pb.GenerateStreamResponse(retraction=retraction(told.reason))
+        case Final():
+            return pb.GenerateStreamResponse(final=response(told.result))
+    assert_never(told)
 
 
 def _message(at: int, message: assemble_pb2.Message) -> Message:
@@ -65,6 +89,7 @@ def _source(at: int, source: evidence_pb2.Source) -> Source:
         blocks=tuple(_block(block) for block in source.blocks),
         score=source.score,
         is_suspected=source.suspected_injection,
+        level=_LEVELS.get(source.access_level, AccessLevel.RESTRICTED),
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.capacity.server import running_server
+from tests.generate.asking import Desk
+from tests.generate.asking import desk as open_desk
 from tests.scripted_provider.pool import Pool, full_pool
 from tests.scripted_provider.server import ScriptedProvider
 
@@ -25,3 +27,9 @@ async def pool(redis_url: str) -> AsyncIterator[Pool]:
 async def provider() -> AsyncIterator[ScriptedProvider]:
     async with ScriptedProvider() as provider:
         yield provider
+
+
+@pytest.fixture
+async def desk(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[Desk]:
+    async with open_desk(provider, pool.bucket) as opened:
+        yield opened

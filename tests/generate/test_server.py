@@ -1,3 +1,4 @@
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -22,6 +23,9 @@ from tests.stages import running
 SENTENCE = "The deploy window is Monday to Thursday, 09:30 to 15:30 harbour time."
 QUESTION = "When is the deploy window?"
 CALLER = Caller("tester", "demo", AccessLevel.TEAM, frozenset(), frozenset())
+TEXT = "The deploy window is Monday to Thursday. [S1]"
+REPLY = json.dumps({"status": "answered", "answer": TEXT, "source_ids": ["S1"]})
+BEGUN = f'{{"status": "answered", "answer": "{TEXT} And then ships'
 OPENS_WITHIN = 15.0  # seconds until a new pool admits a call
 
 
@@ -62,6 +66,20 @@ async def generate(
     return await channels.call(stub.Generate, asked, stage="generate", token=token, limit=limit)
 
 
+async def stream(
+    channel: grpc.aio.Channel, asked: pb.GenerateRequest
+) -> list[pb.GenerateStreamResponse]:
+    call = GenerateServiceStub(channel).GenerateStream(
+        pb.GenerateStreamRequest(task=asked), timeout=10, metadata=_metadata()
+    )
+    return [event async for event in call]
+
+
+def _metadata() -> tuple[tuple[str, str], ...]:
+    token = Minter(development_key()).mint(CALLER, "generate")
+    return (("authorization", f"Bearer {token}"),)
+
+
 @pytest.fixture
 async def extractive() -> AsyncIterator[grpc.aio.Channel]:
     async with running("generate", SLUICE_ANSWER_MODE="extractive") as channel:
@@ -77,6 +95,9 @@ async def generated(provider: ScriptedProvider, tmp_path: Path) -> AsyncIterator
             SLUICE_ANSWER_MODE="generated",
             SLUICE_ANSWER_BASE_URL=provider.base_url,
             SLUICE_ANSWER_MODEL="model-a",
+            SLUICE_ANSWER_MAX_ATTEMPTS="1",
+            # A busy machine may answer late, which is not what is tried here.
+            SLUICE_CAPACITY_DECISION_SECONDS="2",
             SLUICE_REDIS_URL=redis.url,
         ) as channel:
             yield channel
@@ -118,6 +139,7 @@ async def test_the_extractive_process_quotes_abstains_and_refuses_bad_requests(
 WRONG = [
     (pb.GenerateRequest(), "question"),
     (request("x" * 4_001), "question"),
+    (request("a\x00b"), "question"),
     (request(messages=[assemble_pb2.Message(content="no role")]), "messages[2].role"),
     (request(sources=[evidence_pb2.Source(included_text="x")]), "sources[1].label"),
     (request(sources=[evidence_pb2.Source(label="S1")]), "sources"),
@@ -132,28 +154,40 @@ WRONG = [
 async def test_the_generated_process_answers_and_words_every_failure(
     generated: grpc.aio.Channel, provider: ScriptedProvider
 ) -> None:
-    text = "The deploy window is Monday to Thursday. [S1]"
-    reply = json.dumps({"status": "answered", "answer": text, "source_ids": ["S1"]})
-    answered = await _admitted(generated, provider, replies.answer(reply))
+    answered = await _admitted(generated, provider, replies.answer(REPLY))
     assert answered.outcome.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
-    assert answered.text == text
+    assert answered.text == TEXT
     assert [c.label for c in answered.citations] == ["S1"]
     usage = answered.usage
     assert (usage.input_tokens, usage.output_tokens, usage.attempts) == (40, 12, 1)
     assert usage.model == "scripted-model-2026"
+    assert answered.provenance == outcome_pb2.Provenance(candidate="primary")
 
-    unavailable = {
-        outcome_pb2.UNAVAILABLE_REASON_MODEL_UNAVAILABLE: replies.refused(500),
-        outcome_pb2.UNAVAILABLE_REASON_INVALID_OUTPUT: replies.answer("no JSON"),
-        outcome_pb2.UNAVAILABLE_REASON_REFUSED: replies.refused(400, "content_filter"),
+    again = await generate(generated, request())
+    assert again.provenance.HasField("cached_age")
+    assert (again.text, again.outcome, again.usage.attempts) == (TEXT, answered.outcome, 0)
+
+    failures = [
+        (replies.refused(500), "extractive", outcome_pb2.EXTRACTIVE_REASON_MODEL_UNAVAILABLE),
+        (replies.answer("no JSON"), "extractive", outcome_pb2.EXTRACTIVE_REASON_INVALID_OUTPUT),
+        (
+            replies.refused(400, "content_filter"),
+            "unavailable",
+            outcome_pb2.UNAVAILABLE_REASON_REFUSED,
+        ),
         # Last, since it cools the pool down.
-        outcome_pb2.UNAVAILABLE_REASON_CAPACITY: replies.refused(429),
-    }
-    for reason, scripted in unavailable.items():
+        (replies.refused(429), "extractive", outcome_pb2.EXTRACTIVE_REASON_CAPACITY),
+    ]
+    for scripted, mode, reason in failures:
         provider.script(scripted)
-        response = await generate(generated, request())
-        assert response.outcome.unavailable.reason == reason
-        assert response.text == ""
+        response = await generate(generated, request(instructions_version=f"{mode}-{reason}"))
+        assert response.outcome.WhichOneof("mode") == mode
+        assert getattr(response.outcome, mode).reason == reason
+        assert response.text == (f"{SENTENCE} [S1]" if mode == "extractive" else "")
+        assert response.usage.attempts == 1
+
+    previous = (await generate(generated, request())).outcome
+    assert previous.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
 
     asked = request()
     del asked.messages[:]
@@ -168,18 +202,57 @@ async def test_a_spent_deadline_is_an_outcome_and_a_caller_who_leaves_ends_the_c
     await _admitted(generated, provider, replies.answer("{}"))
     provider.script(replies.stalled(replies.chunk("half")), replies.stalled(replies.chunk("half")))
     response = await generate(generated, request(), limit=1)
-    assert response.outcome.unavailable.reason == outcome_pb2.UNAVAILABLE_REASON_DEADLINE
+    assert response.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_DEADLINE
 
-    token = Minter(development_key()).mint(CALLER, "generate")
-    stub = GenerateServiceStub(generated)
-    metadata = (("authorization", f"Bearer {token}"),)
-    call = stub.Generate(request(), timeout=10, metadata=metadata)
+    call = GenerateServiceStub(generated).Generate(request(), timeout=10, metadata=_metadata())
     exchange = await provider.arrival(len(provider.arrivals))
     call.cancel()
-    cancelled_at = time.monotonic()
-    await exchange.left.wait()
+    await asyncio.wait_for(exchange.left.wait(), 5)
     assert exchange.left_at is not None
-    assert exchange.left_at - cancelled_at < 1
+
+
+async def test_a_stream_of_the_process_tells_text_a_retraction_and_one_final_event(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    await _admitted(generated, provider, replies.answer("{}"))
+    provider.script(replies.answer(REPLY, pieces=20))
+    *deltas, last = await stream(generated, request())
+    assert "".join(event.delta for event in deltas) == TEXT
+    assert last.final.text == TEXT
+    assert last.final.outcome.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
+    assert last.final.provenance.candidate == "primary"
+
+    provider.script(replies.stream(replies.chunk(BEGUN)))
+    shown, retracted, last = await stream(generated, request())
+    assert shown.delta == TEXT
+    assert retracted.retraction.reason == outcome_pb2.RETRACTION_REASON_INTERRUPTED
+    assert last.final.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_MODEL_UNAVAILABLE
+
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await stream(generated, pb.GenerateRequest())
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_reader_of_a_stream_who_leaves_ends_the_providers_work(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    await _admitted(generated, provider, replies.answer("{}"))
+    provider.script(replies.stalled(replies.chunk(BEGUN)))
+    asked = pb.GenerateStreamRequest(task=request())
+    call = GenerateServiceStub(generated).GenerateStream(asked, timeout=10, metadata=_metadata())
+    assert (await anext(aiter(call))).delta == TEXT
+    call.cancel()
+    exchange = provider.arrivals[-1]
+    await asyncio.wait_for(exchange.left.wait(), 5)
+    assert exchange.left_at is not None
+
+
+async def test_the_extractive_process_streams_too(extractive: grpc.aio.Channel) -> None:
+    delta, last = await stream(extractive, request())
+    assert delta.delta == last.final.text == f"{SENTENCE} [S1]"
+    assert last.final.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_NONE
+    (last,) = await stream(extractive, request("Who pays for lunch?"))
+    assert last.final.outcome.WhichOneof("mode") == "abstained"
 
 
 async def _admitted(

@@ -1,0 +1,69 @@
+"""One call to one candidate, reserved, counted, and read as it comes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from capacity import Workload
+from providers.chat import ChatMessage, Completion, Reply
+from services.generate import probe
+from services.generate.budget import Estimate, Used
+from services.generate.call import Call
+from services.generate.candidate import Candidate
+from services.generate.evidence import Source
+from services.generate.release import Release
+
+MakeRelease = Callable[[Sequence[Source]], Release]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """`release` decides what of a reply may be shown before its end."""
+
+    release: MakeRelease
+
+    async def ask(
+        self, call: Call, candidate: Candidate, messages: Sequence[ChatMessage]
+    ) -> Completion:
+        """The candidate's whole reply, shown to an audience as far as it may be.
+
+        Raises what the chat client and its reply raise, and InvalidOutput where the reply can no
+        longer keep the contract. What an attempt spent is in the ledger however it ends.
+        """
+        estimate = candidate.estimate(messages, call.task.input_tokens)
+        with probe.attempt(call.tell, candidate.endpoint.id) as begin:
+
+            def begins() -> None:
+                call.ledger.begin(estimate)
+                begin()
+
+            async with candidate.chat.stream(
+                messages,
+                input_tokens=call.task.input_tokens,
+                workload=Workload.INTERACTIVE,
+                schema=candidate.schema,
+                begins=begins,
+            ) as reply:
+                try:
+                    await self._read(call, reply)
+                    return reply.completion()
+                finally:
+                    _enter(call, candidate, estimate, reply)
+
+    async def _read(self, call: Call, reply: Reply) -> None:
+        if call.audience is None:
+            async for _ in reply:
+                pass
+            return
+        release = self.release(call.task.sources)
+        async for delta in reply:
+            await call.audience.show(release.take(delta))
+
+
+def _enter(call: Call, candidate: Candidate, estimate: Estimate, reply: Reply) -> None:
+    call.ledger.model = reply.model
+    if reply.usage is None:
+        return
+    read, charged = reply.usage.prompt_tokens, reply.usage.charged
+    cost = candidate.cost(read, charged - read)
+    used = Used(read, reply.usage.completion_tokens, charged, cost)
+    call.ledger.report(estimate, used)

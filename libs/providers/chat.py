@@ -19,7 +19,6 @@ from providers import chunk, credentials, quota
 from providers.attempt import Attempt, Attempts, connect, estimate
 from providers.chunk import Choice, Chunk, Usage
 from providers.credentials import Tokens
-from providers.endpoint import ChatOptions as ChatOptions  # noqa: PLC0414 - a re-export
 from providers.endpoint import Endpoint
 from providers.failures import Incomplete, InvalidReply, Refused
 from providers.reach import reach
@@ -147,43 +146,32 @@ class Reply:
 
 
 class ChatClient:
-    """One model at one endpoint; its calls draw on `bucket`, the pool of that name."""
+    """The model at one endpoint; its calls draw on `bucket`, which is the endpoint's pool.
 
-    def __init__(  # noqa: PLR0913 - what one model at one endpoint is
+    They prove themselves with `key`. Interactive ones wait `patience` seconds for their turn.
+    """
+
+    def __init__(
         self,
-        *,
-        base_url: str,
-        api_key: str | Tokens,
-        model: str,
+        endpoint: Endpoint,
         bucket: SharedBucket,
-        attempt_timeout: float,
-        options: ChatOptions,
-        interactive_wait: float = 0.0,
-        pool: str = "answers",
+        *,
+        key: str | Tokens,
+        patience: float = 0.0,
     ) -> None:
-        self._client: AsyncOpenAI = connect(base_url, api_key, attempt_timeout)
-        self._key = api_key
-        self._base_url = base_url
-        self._model = model
-        self._options = options
-        self._attempts = Attempts(pool, bucket, attempt_timeout, interactive_wait)
+        self._endpoint = endpoint
+        self._key = key
+        self._client: AsyncOpenAI = connect(endpoint.base_url, key, endpoint.attempt_seconds)
+        self._attempts = Attempts(endpoint.pool, bucket, endpoint.attempt_seconds, patience)
 
     @classmethod
     def of(cls, endpoint: Endpoint, bucket: SharedBucket, *, patience: float = 0.0) -> Self:
-        """A client of that endpoint, whose interactive calls wait `patience` seconds for a turn.
+        """A client with the endpoint's own credentials.
 
-        Raises Misconfigured where what its credentials need is not installed.
+        Raises Misconfigured where what they need is not installed.
         """
-        return cls(
-            base_url=endpoint.base_url,
-            api_key=credentials.of(endpoint.credentials, endpoint.key),
-            model=endpoint.model,
-            bucket=bucket,
-            attempt_timeout=endpoint.attempt_seconds,
-            options=endpoint.options,
-            interactive_wait=patience,
-            pool=endpoint.pool,
-        )
+        key = credentials.of(endpoint.credentials, endpoint.key)
+        return cls(endpoint, bucket, key=key, patience=patience)
 
     async def complete(
         self,
@@ -225,7 +213,7 @@ class ChatClient:
             async with attempt.bounded():
                 stream = await self._create(messages, schema)
             async with stream as chunks:
-                reply = Reply(chunks, attempt, self._model)
+                reply = Reply(chunks, attempt, self._endpoint.model)
                 yield reply
         if reply.usage and input_tokens > 0:
             quota.compare(reply.usage.prompt_tokens, input_tokens, self._attempts.pool)
@@ -233,11 +221,11 @@ class ChatClient:
     def estimate(self, messages: Sequence[ChatMessage], input_tokens: int) -> int:
         """Tokens that one call for these messages reserves."""
         text = "".join(message.content for message in messages)
-        return estimate([input_tokens], [text]) + self._options.output_tokens
+        return estimate([input_tokens], [text]) + self._endpoint.options.output_tokens
 
     async def reachable(self) -> None:
         """Spends nothing. Raises ProviderUnavailable when the endpoint takes no connection."""
-        await reach(self._base_url)
+        await reach(self._endpoint.base_url)
 
     async def close(self) -> None:
         await self._client.close()
@@ -247,10 +235,10 @@ class ChatClient:
     async def _create(
         self, messages: Sequence[ChatMessage], schema: Mapping[str, object] | None
     ) -> AsyncStream[object]:
-        options = self._options
+        options = self._endpoint.options
         limit = {options.limit_parameter: options.output_tokens}
         response = await self._client.chat.completions.with_raw_response.create(
-            model=self._model,
+            model=self._endpoint.model,
             messages=[_parameter(message) for message in messages],
             stream=True,
             stream_options={"include_usage": True},

@@ -1,6 +1,6 @@
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -10,48 +10,12 @@ from chassis.deadlines import Deadline
 from chassis.errors import DeadlineExceeded, SluiceError
 from providers import failures
 from providers.attempt import UNCOUNTED_TOKENS
-from providers.chat import ChatClient, ChatMessage, ChatOptions, Completion
+from providers.chat import ChatMessage, Completion
+from providers.endpoint import ChatOptions
+from tests.providers.asking import ESTIMATE, MESSAGES, OUTPUT, TEXT, Make, ask
 from tests.scripted_provider import replies
 from tests.scripted_provider.pool import Pool
 from tests.scripted_provider.server import Exchange, Reply, ScriptedProvider
-
-INPUT = 100
-OUTPUT = 50
-ESTIMATE = INPUT + OUTPUT
-TEXT = "Fähren legen um 9 ab. \u2028Next\u0085line 🚢 [S1]"
-MESSAGES = (ChatMessage("system", "Answer from the evidence."), ChatMessage("user", "When?"))
-
-Make = Callable[..., ChatClient]
-
-
-@pytest.fixture
-async def make(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[Make]:
-    clients: list[ChatClient] = []
-
-    def build(timeout: float = 5, options: ChatOptions | None = None, url: str = "") -> ChatClient:
-        client = ChatClient(
-            base_url=url or provider.base_url,
-            api_key="key",
-            model="model-a",
-            bucket=pool.bucket,
-            attempt_timeout=timeout,
-            options=options or ChatOptions(output_tokens=OUTPUT, temperature=0),
-        )
-        clients.append(client)
-        return client
-
-    yield build
-    for client in clients:
-        await client.close()
-
-
-async def ask(client: ChatClient, **more: object) -> Completion:
-    return await client.complete(
-        MESSAGES,
-        input_tokens=INPUT,
-        workload=Workload.INTERACTIVE,
-        **more,  # type: ignore[arg-type] # only ever a schema
-    )
 
 
 @pytest.mark.parametrize("style", [replies.answer, replies.dribbled])
@@ -286,7 +250,7 @@ async def test_a_throttle_says_how_long_to_wait(
 async def test_a_provider_that_takes_no_connection_costs_nothing(
     make: Make, pool: Pool, free_port: Callable[[], int]
 ) -> None:
-    client = make(url=f"http://127.0.0.1:{free_port()}/v1")
+    client = make(base_url=f"http://127.0.0.1:{free_port()}/v1")
     with pytest.raises(failures.ProviderUnavailable):
         await ask(client)
     assert (await pool.places_taken(), await pool.tokens_spent()) == (0, 0)
@@ -308,7 +272,7 @@ async def test_a_stalled_provider_ends_with_the_attempt_and_is_let_go(
     provider.script(replies.stalled(*parts))
     began = time.monotonic()
     with pytest.raises(failures.AttemptTimeout):
-        await ask(make(timeout=1))
+        await ask(make(attempt_seconds=1))
     assert time.monotonic() - began < 3
     exchange = await provider.arrival(0)
     await asyncio.wait_for(exchange.left.wait(), 2)
@@ -326,7 +290,7 @@ async def test_a_dribble_that_never_ends_is_bounded_in_total(
 
     provider.script(drip)
     with pytest.raises(failures.AttemptTimeout):
-        await ask(make(timeout=0.3))
+        await ask(make(attempt_seconds=0.3))
 
 
 async def test_a_spent_request_is_no_attempt_timeout(

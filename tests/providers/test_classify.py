@@ -1,16 +1,15 @@
 """What vendors' own words become. The bodies have their vendors' shapes; the texts are ours."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
 
-from capacity import Workload
 from chassis.errors import SluiceError
 from providers import failures
-from providers.chat import ChatClient, ChatMessage, ChatOptions
+from providers.chat import ChatClient
+from tests.providers.asking import ask
 from tests.scripted_provider import replies
-from tests.scripted_provider.pool import Pool
 from tests.scripted_provider.server import Reply, ScriptedProvider
 
 
@@ -246,26 +245,10 @@ EVENTS = [
 ]
 
 
-@pytest.fixture
-async def chat(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[ChatClient]:
-    client = ChatClient(
-        base_url=provider.base_url,
-        api_key="key",
-        model="model-a",
-        bucket=pool.bucket,
-        attempt_timeout=5,
-        options=ChatOptions(output_tokens=50),
-    )
-    yield client
-    await client.close()
-
-
 async def failure(chat: ChatClient, provider: ScriptedProvider, reply: Reply) -> SluiceError:
     provider.script(reply)
     with pytest.raises(SluiceError) as caught:
-        await chat.complete(
-            [ChatMessage("user", "When?")], input_tokens=100, workload=Workload.INTERACTIVE
-        )
+        await ask(chat)
     assert provider.calls == 1
     return caught.value
 

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,10 +10,10 @@ import structlog
 
 from capacity import Workload
 from providers import credentials, failures
-from providers.chat import ChatClient, ChatMessage, ChatOptions
 from providers.credentials import AHEAD, SCOPE, Tokens
 from providers.embeddings import EmbeddingClient
 from providers.endpoint import Credentials
+from tests.providers.asking import Make, ask
 from tests.scripted_provider import replies
 from tests.scripted_provider.pool import Pool
 from tests.scripted_provider.server import ScriptedProvider
@@ -49,37 +48,6 @@ class Person:
 
 def lasting(seconds: float, *names: str) -> list[Given]:
     return [Given(name, round(time.time() + seconds)) for name in names]
-
-
-Make = Callable[[str | Tokens], ChatClient]
-
-
-@pytest.fixture
-async def make(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[Make]:
-    clients: list[ChatClient] = []
-
-    def build(key: str | Tokens) -> ChatClient:
-        clients.append(
-            ChatClient(
-                base_url=provider.base_url,
-                api_key=key,
-                model="model-a",
-                bucket=pool.bucket,
-                attempt_timeout=5,
-                options=ChatOptions(output_tokens=50),
-            )
-        )
-        return clients[-1]
-
-    yield build
-    for client in clients:
-        await client.close()
-
-
-async def ask(client: ChatClient) -> None:
-    await client.complete(
-        [ChatMessage("user", "When?")], input_tokens=100, workload=Workload.INTERACTIVE
-    )
 
 
 def sent(provider: ScriptedProvider) -> list[str | None]:

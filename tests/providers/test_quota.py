@@ -1,13 +1,13 @@
-from collections.abc import AsyncIterator
 
 import pytest
 
 from capacity import Workload
 from chassis.errors import SluiceError
 from providers import quota
-from providers.chat import ChatClient, ChatMessage, ChatOptions
+from providers.chat import ChatClient
 from providers.embeddings import EmbeddingClient
 from tests import measured
+from tests.providers.asking import ask
 from tests.scripted_provider import replies
 from tests.scripted_provider.pool import Pool
 from tests.scripted_provider.server import Exchange, Reply, ScriptedProvider
@@ -27,26 +27,6 @@ def with_headers(*parts: bytes, **head: str) -> Reply:
             await exchange.write(part)
 
     return reply
-
-
-@pytest.fixture
-async def chat(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[ChatClient]:
-    client = ChatClient(
-        base_url=provider.base_url,
-        api_key="key",
-        model="model-a",
-        bucket=pool.bucket,
-        attempt_timeout=5,
-        options=ChatOptions(output_tokens=50),
-    )
-    yield client
-    await client.close()
-
-
-async def ask(client: ChatClient, counted: int = 100) -> None:
-    await client.complete(
-        [ChatMessage("user", "When?")], input_tokens=counted, workload=Workload.INTERACTIVE
-    )
 
 
 async def test_what_a_streamed_reply_says_is_left_is_measured(

@@ -3,52 +3,20 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from capacity import CapacityCircuitOpen, CapacityRefused, Limits, Workload
+from capacity import CapacityCircuitOpen, CapacityRefused, Workload
 from capacity.circuit import FAILURES
 from providers import failures
-from providers.chat import ChatClient, ChatMessage, Completion, Reply
-from providers.endpoint import ChatOptions, Endpoint
+from providers.chat import ChatClient, Completion, Reply
+from tests.providers.asking import ESTIMATE, INPUT, MESSAGES, TEXT, Make
 from tests.scripted_provider import replies
-from tests.scripted_provider.pool import SLOW, Pool
+from tests.scripted_provider.pool import Pool
 from tests.scripted_provider.server import Reply as Scripted
 from tests.scripted_provider.server import ScriptedProvider
-
-INPUT, OUTPUT = 100, 50
-ESTIMATE = INPUT + OUTPUT
-TEXT = "Fähren legen um 9 ab. \u2028Next\u0085line 🚢 [S1]"
-MESSAGES = (ChatMessage("system", "Answer from the evidence."), ChatMessage("user", "When?"))
-
-Make = Callable[..., ChatClient]
-
-
-def endpoint(provider: ScriptedProvider, seconds: float = 5, limits: Limits = SLOW) -> Endpoint:
-    return Endpoint(
-        id="primary",
-        base_url=provider.base_url,
-        model="model-a",
-        pool="answers",
-        limits=limits,
-        options=ChatOptions(output_tokens=OUTPUT),
-        attempt_seconds=seconds,
-    )
-
-
-@pytest.fixture
-async def make(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[Make]:
-    clients: list[ChatClient] = []
-
-    def build(seconds: float = 5) -> ChatClient:
-        clients.append(ChatClient.of(endpoint(provider, seconds), pool.bucket))
-        return clients[-1]
-
-    yield build
-    for client in clients:
-        await client.close()
 
 
 def streamed(
@@ -168,7 +136,7 @@ async def test_the_end_of_its_time_never_interrupts_what_the_reader_does(
     make: Make, provider: ScriptedProvider, pool: Pool
 ) -> None:
     provider.script(replies.stalled(replies.chunk("half")))
-    async with streamed(make(seconds=0.3)) as reply:
+    async with streamed(make(attempt_seconds=0.3)) as reply:
         await anext(reply)
         await asyncio.sleep(0.35)  # the reader's own work outlasts the attempt
         with pytest.raises(failures.AttemptTimeout):

@@ -17,9 +17,10 @@ from capacity.circuit import FAILURES
 from chassis.errors import Unavailable
 from providers import failures
 from providers.attempt import UNSAID
-from providers.chat import ChatClient, ChatMessage, ChatOptions, Completion
+from providers.chat import ChatClient
 from providers.embeddings import EmbeddingClient
 from providers.retry_after import LONGEST
+from tests.providers.asking import ask
 from tests.scripted_provider import replies
 from tests.scripted_provider.pool import Pool
 from tests.scripted_provider.server import Reply, ScriptedProvider
@@ -58,20 +59,6 @@ THROTTLES = [
 
 
 @pytest.fixture
-async def chat(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[ChatClient]:
-    client = ChatClient(
-        base_url=provider.base_url,
-        api_key="key",
-        model="model-a",
-        bucket=pool.bucket,
-        attempt_timeout=5,
-        options=ChatOptions(output_tokens=50),
-    )
-    yield client
-    await client.close()
-
-
-@pytest.fixture
 async def embedder(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[EmbeddingClient]:
     client = EmbeddingClient(
         base_url=provider.base_url,
@@ -83,12 +70,6 @@ async def embedder(provider: ScriptedProvider, pool: Pool) -> AsyncIterator[Embe
     )
     yield client
     await client.close()
-
-
-async def ask(client: ChatClient) -> Completion:
-    return await client.complete(
-        [ChatMessage("user", "When?")], input_tokens=100, workload=Workload.INTERACTIVE
-    )
 
 
 @pytest.mark.parametrize(("reply", "seconds"), THROTTLES)

@@ -18,7 +18,7 @@ from evals.case import Fields
 from evals.gold import Gold, GoldFile, check_cases, content_of, rows, validated
 
 CORPUS, QUERIES, JUDGMENTS = FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
-COLUMNS = 3
+HEADER = ["query-id", "corpus-id", "score"]
 
 
 class _Row(Fields):
@@ -96,9 +96,9 @@ def _judgments(content: bytes, path: Path) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     lines = csv.reader(io.StringIO(content.decode(errors="replace")), delimiter="\t")
     for number, line in enumerate(lines, start=1):
-        if number == 1 and line and not line[-1].strip().isdigit():
+        if number == 1 and line == HEADER:
             continue
-        if len(line) != COLUMNS or not line[2].strip().isdigit():
+        if len(line) != len(HEADER) or not line[2].strip().isdigit():
             raise InvalidInput(
                 f"{path}, line {number}: score: expected query-id, corpus-id and a whole number",
                 field="score",

@@ -124,12 +124,13 @@ class _OnceLoader(yaml.SafeLoader):
     """YAML where a key that stands twice is an error, not the last one wins."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - as inherited
-        said = Counter(str(key.value) for key, _ in node.value)
+        said: set[str] = set()
         for key, _ in node.value:
-            if said[str(key.value)] > 1:
+            if str(key.value) in said:
                 raise yaml.MarkedYAMLError(
                     problem=f"{key.value!r} stands twice", problem_mark=key.start_mark
                 )
+            said.add(str(key.value))
         return super().construct_mapping(node, deep=deep)
 
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from capacity import Workload
-from providers.chat import ChatMessage, Completion, Reply
+from providers.chat import Completion, Reply
 from services.generate import probe
 from services.generate.budget import Estimate, Used
 from services.generate.call import Call
 from services.generate.candidate import Candidate
 from services.generate.evidence import Source
+from services.generate.prompt import Prompt
 from services.generate.release import Release
 
 MakeRelease = Callable[[Sequence[Source]], Release]
@@ -21,15 +22,13 @@ class Attempts:
 
     release: MakeRelease
 
-    async def ask(
-        self, call: Call, candidate: Candidate, messages: Sequence[ChatMessage]
-    ) -> Completion:
+    async def ask(self, call: Call, candidate: Candidate, prompt: Prompt) -> Completion:
         """The candidate's whole reply, shown to an audience as far as it may be.
 
         Raises what the chat client and its reply raise, and InvalidOutput where the reply can no
         longer keep the contract. What an attempt spent is in the ledger however it ends.
         """
-        estimate = candidate.estimate(messages, call.task.input_tokens)
+        estimate = candidate.estimate(prompt)
         with probe.attempt(call.tell, candidate.endpoint.id) as begin:
 
             def begins() -> None:
@@ -37,8 +36,8 @@ class Attempts:
                 begin()
 
             async with candidate.chat.stream(
-                messages,
-                input_tokens=call.task.input_tokens,
+                prompt.messages,
+                input_tokens=prompt.tokens,
                 workload=Workload.INTERACTIVE,
                 schema=candidate.schema,
                 begins=begins,

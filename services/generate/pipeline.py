@@ -16,7 +16,7 @@ from services.generate.budget import Budget, Ledger
 from services.generate.cache import AnswerCache
 from services.generate.cached import Cached, Earlier, Keys, Step
 from services.generate.call import Call, Route
-from services.generate.candidate import Candidate
+from services.generate.candidate import Candidate, Candidates
 from services.generate.evidence import Source
 from services.generate.extraction import Extraction
 from services.generate.failure import NoCandidate, reason_of
@@ -77,7 +77,7 @@ class Streamed:
 class Pipeline:
     """Answers by a model, or by what policy has in its stead."""
 
-    candidates: Sequence[Candidate]
+    candidates: Candidates
     policy: Policy
     buffered: Step
     streamed: Step
@@ -113,7 +113,9 @@ class Pipeline:
             if memory.replays_streams:
                 streamed = Cached(streamed, memory.cache, keys, flights, memory.fresh)
             earlier = Earlier(memory.cache, keys, memory.stale)
-        return cls(candidates, policy, buffered, streamed, Instead(earlier, extraction), tell)
+        return cls(
+            Candidates(candidates), policy, buffered, streamed, Instead(earlier, extraction), tell
+        )
 
     async def answer(self, task: Task, audience: Audience | None = None) -> Result:
         if not task.sources:
@@ -144,11 +146,11 @@ class Pipeline:
             return Result(Unavailable(reason_of(failure)))
 
     def _call(self, task: Task, audience: Audience | None, deadline: Deadline) -> Call:
-        able = [candidate for candidate in self.candidates if candidate.may_answer(task)]
         if self.instead.extraction is not None:
             left = deadline.remaining()
             deadline = deadline.earlier(left - min(MOST_KEPT, KEPT_SHARE * left))
-        return Call(task, audience, Ledger(self.policy.budget, deadline), Route(able), self.tell)
+        route = Route(self.candidates.able(task))
+        return Call(task, audience, Ledger(self.policy.budget, deadline), route, self.tell)
 
 
 @asynccontextmanager

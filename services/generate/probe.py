@@ -25,6 +25,9 @@ from services.generate.verdict import Generated, Verdict
 
 Tell = Callable[[str], None]
 
+# The end of what met an error that is none of ours.
+FAILED = "INTERNAL"
+
 _meter = metrics.get_meter("sluice.generate")
 _calls = _meter.create_counter("sluice.generate.calls", "{call}", "questions, by shape and end")
 _call_time = _meter.create_histogram("sluice.generate.call.duration", "s", "time of one question")
@@ -60,20 +63,18 @@ def question(tell: Tell, shape: str) -> Iterator[None]:
     """The probe of one question, all its attempts and waits included."""
     tell("call:begin")
     began = time.monotonic()
-    end = "ok"
+    end = FAILED
     try:
         yield
+        end = "ok"
     except SluiceError as failure:
         end = reason_of(failure).name
-        tell("call:fail")
         raise
     except asyncio.CancelledError:
         end = "cancelled"
-        tell("call:cancelled")
         raise
-    else:
-        tell("call:ok")
     finally:
+        tell(f"call:{_word(end)}")
         _calls.add(1, {"shape": shape, "end": end})
         _call_time.record(time.monotonic() - began, {"shape": shape})
 
@@ -90,9 +91,10 @@ def attempt(tell: Tell, candidate: str) -> Iterator[Callable[[], None]]:
         began.append(time.monotonic())
         tell("attempt:begin")
 
-    end = "ok"
+    end = FAILED
     try:
         yield begin
+        end = "ok"
     except SluiceError as failure:
         end = failure.reason
         raise
@@ -101,9 +103,13 @@ def attempt(tell: Tell, candidate: str) -> Iterator[Callable[[], None]]:
         raise
     finally:
         if began:
-            tell(f"attempt:{end if end in ('ok', 'cancelled') else 'fail'}")
+            tell(f"attempt:{_word(end)}")
             _attempts.add(1, {"candidate": candidate, "end": end})
             _attempt_time.record(time.monotonic() - began[0], {"candidate": candidate})
+
+
+def _word(end: str) -> str:
+    return end if end in {"ok", "cancelled"} else "fail"
 
 
 def labels(verdict: Verdict) -> dict[str, str]:

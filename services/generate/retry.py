@@ -2,13 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from capacity import CapacityCircuitOpen, CapacityRefused, CapacityUnavailable
 from chassis.errors import DeadlineExceeded, SluiceError
-from providers.chat import ChatMessage, Completion
+from providers.chat import Completion
 from providers.failures import (
     AttemptTimeout,
     Incomplete,
@@ -20,6 +20,7 @@ from services.generate.attempt import Attempts
 from services.generate.budget import LEAST_SECONDS
 from services.generate.call import Call
 from services.generate.failure import BudgetSpent
+from services.generate.prompt import Prompt
 from services.generate.result import Switch
 
 # Calls to one candidate while another one could be asked.
@@ -88,7 +89,7 @@ class Retries:
     attempts: Attempts
     pauses: Pauses
 
-    async def ask(self, call: Call, messages: Sequence[ChatMessage]) -> Completion:
+    async def ask(self, call: Call, prompt: Prompt) -> Completion:
         """The first whole reply, by the candidate that the call's route names afterwards.
 
         Raises the last failure where nothing else fits the rules and the budget; where not even one
@@ -96,34 +97,32 @@ class Retries:
         """
         if call.ledger.deadline.remaining() < LEAST_SECONDS:
             raise DeadlineExceeded("the time for this request is over")
-        if not _fits(call, messages):
+        if not _fits(call, prompt):
             raise BudgetSpent("one call to the model is more than a question may cost")
         while True:
             call.route.tries += 1
             try:
-                return await self.attempts.ask(call, call.route.candidate, messages)
+                return await self.attempts.ask(call, call.route.candidate, prompt)
             except SluiceError as failure:
                 if call.is_seen:
                     raise
-                wait = self._next(call, messages, failure)
+                wait = self._next(call, prompt, failure)
                 if wait is None:
                     raise
             if wait:
                 call.tell("retry:wait")
                 await self.pauses.sleep(wait)
 
-    def _next(
-        self, call: Call, messages: Sequence[ChatMessage], failure: SluiceError
-    ) -> float | None:
+    def _next(self, call: Call, prompt: Prompt, failure: SluiceError) -> float | None:
         """Seconds until the next attempt, by whom the route then says; None where there is none."""
         rule = next((rule for kind, rule in RULES if isinstance(failure, kind)), None)
         if rule is None:
             return None
         wait = self._wait(call, rule, failure)
-        may_retry = wait is not None and _fits(call, messages, wait)
+        may_retry = wait is not None and _fits(call, prompt, wait)
         if may_retry and not rule.switches_first and call.route.tries < TRIES_EACH:
             return wait
-        if _switched(call, messages, rule):
+        if _switched(call, prompt, rule):
             return 0.0
         return wait if may_retry else None
 
@@ -141,20 +140,20 @@ class Retries:
                 return None
 
 
-def _switched(call: Call, messages: Sequence[ChatMessage], rule: Rule) -> bool:
+def _switched(call: Call, prompt: Prompt, rule: Rule) -> bool:
     """Go on to the next candidate that fits, if there is one."""
     route = call.route
     for at in route.others(of_another_pool=rule.of_another_pool):
-        if _fits_at(call, at, messages):
+        if _fits_at(call, at, prompt):
             route.go(at, rule.switch)
             return True
     return False
 
 
-def _fits(call: Call, messages: Sequence[ChatMessage], wait: float = 0.0) -> bool:
-    return _fits_at(call, call.route.at, messages, wait)
+def _fits(call: Call, prompt: Prompt, wait: float = 0.0) -> bool:
+    return _fits_at(call, call.route.at, prompt, wait)
 
 
-def _fits_at(call: Call, at: int, messages: Sequence[ChatMessage], wait: float = 0.0) -> bool:
+def _fits_at(call: Call, at: int, prompt: Prompt, wait: float = 0.0) -> bool:
     candidate = call.route.candidates[at]
-    return call.ledger.allows(candidate.estimate(messages, call.task.input_tokens), wait)
+    return call.ledger.allows(candidate.estimate(prompt), wait)

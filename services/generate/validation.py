@@ -5,28 +5,20 @@ question, by policy. The budget of all attempts bounds that too.
 """
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from providers.chat import ChatMessage, Completion
+from providers.chat import Completion
 from services.generate import contract, probe
 from services.generate.call import Call
 from services.generate.cite import cited
 from services.generate.contract import InvalidOutput
+from services.generate.prompt import Prompt
 from services.generate.result import Provenance, Result, Spent, Switch
 from services.generate.retry import Retries
-from services.generate.task import Message
 from services.generate.verdict import Abstained, AbstainedReason, Acceptance, Generated
 
 CUT = "length"
-# Put after the last message, since endpoints differ in what roles may follow each other.
-REMINDER = (
-    "\n\nYour reply to this was refused: {complaint}. Reply again with the agreed JSON object and"
-    " nothing else, and name no source that is not in the evidence."
-)
-
-
 OnInvalid = Literal["fail", "repair", "switch"]
 
 
@@ -40,33 +32,31 @@ class Validation:
 
     async def answer(self, call: Call) -> Result:
         """Raises what `Retries.ask` raises, and InvalidOutput."""
-        messages = [_chat(message) for message in call.task.messages]
+        prompt = Prompt.of(call.task)
         try:
-            return await self._asked(call, messages)
+            return await self._asked(call, prompt)
         except InvalidOutput as complaint:
-            again = None if call.is_seen else self._again(call, messages, complaint)
+            again = None if call.is_seen else self._again(call, prompt, complaint)
             if again is None:
                 raise
+        call.tell("repair:begin")
         result = await self._asked(call, again)
         repaired = replace(result.provenance, is_repaired=self.on_invalid == "repair")
         return replace(result, provenance=repaired)
 
-    def _again(
-        self, call: Call, messages: Sequence[ChatMessage], complaint: InvalidOutput
-    ) -> Sequence[ChatMessage] | None:
+    def _again(self, call: Call, prompt: Prompt, complaint: InvalidOutput) -> Prompt | None:
         """What to ask, by whom the route then says; None where nobody is to be asked again."""
         others = call.route.others()
         if self.on_invalid == "switch" and others:
             call.route.go(others[0], Switch.INVALID_OUTPUT)
         elif self.on_invalid == "repair":
-            messages = _reminded(messages, complaint)
+            prompt = prompt.reminded(complaint)
         else:
             return None
-        estimate = call.route.candidate.estimate(messages, 0)
-        return messages if call.ledger.allows(estimate) else None
+        return prompt if call.ledger.allows(call.route.candidate.estimate(prompt)) else None
 
-    async def _asked(self, call: Call, messages: Sequence[ChatMessage]) -> Result:
-        completion = await self.retries.ask(call, messages)
+    async def _asked(self, call: Call, prompt: Prompt) -> Result:
+        completion = await self.retries.ask(call, prompt)
         # Work of the processor, which must not hold up the process's other calls.
         return await asyncio.to_thread(self._checked, call, completion)
 
@@ -89,13 +79,3 @@ class Validation:
         is_good = found.support >= self.floor and not candidate.needs_review(completion.model)
         verdict = Generated(Acceptance.ACCEPTED if is_good else Acceptance.REVIEW_REQUIRED)
         return Result(verdict, answer.text, found.citations, spent, provenance)
-
-
-def _chat(message: Message) -> ChatMessage:
-    return ChatMessage(message.role.value, message.content)
-
-
-def _reminded(messages: Sequence[ChatMessage], complaint: InvalidOutput) -> list[ChatMessage]:
-    *before, last = messages
-    reminder = REMINDER.format(complaint=complaint.message)
-    return [*before, replace(last, content=last.content + reminder)]

@@ -13,28 +13,26 @@ OWN_RULES = Path(__file__).with_name("credentials.yaml")
 # Compiling the rules takes seconds. What is compiled lies beside the installed packages, as their
 # bytecode does, and where that cannot be written it is compiled at every start.
 CACHE = Path(sys.prefix) / "share" / "sluice" / "credential-rules"
-# Findings that are named; the rest is counted.
-NAMED = 3
 
 _loading = threading.Lock()
 _loaded: list[Scanner] = []
 
 
 def refuse_credentials(text: str, name: str, stop: Stop) -> None:
-    """Raises InvalidInput (CREDENTIAL) with lines and kinds, never with what was found."""
+    """Raises InvalidInput (CREDENTIAL) with line and kind, never with what was found."""
     stop.check()
     findings = [finding for finding in _scanner().scan(text) if finding.visible]
     if not findings:
         return
     places = sorted({(finding.location["line"], _kind(finding.rule_id)) for finding in findings})
-    named = ", ".join(f"line {line} ({kind})" for line, kind in places[:NAMED])
-    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    line, kind = places[0]
+    more = f" and {len(places) - 1} more below" if len(places) > 1 else ""
     raise InvalidInput(
-        f"{name}, line {places[0][0]}: what looks like a credential: {named}{more}; take it out,"
-        " make it invalid where it was valid, and write a placeholder such as <password>",
+        f"{name}, line {line}: what looks like a credential ({kind}){more}; revoke it if it is"
+        " one, and write a placeholder such as <password> in its place",
         field="data",
         reason="CREDENTIAL",
-        metadata={"document_id": name, "line": str(places[0][0]), "kind": places[0][1]},
+        metadata={"document_id": name, "line": str(line), "kind": kind},
     )
 
 

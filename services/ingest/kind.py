@@ -8,6 +8,7 @@ _PDF_MARK_WITHIN = 1_024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
 _PDF = b"%PDF-"
+_NAMES = {Format.MARKDOWN: "Markdown", Format.TEXT: "text", Format.HTML: "HTML"}
 # The name of the stream in which Office keeps what it encrypted.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
@@ -28,7 +29,7 @@ def check(data: bytes, name: str, form: Format) -> None:
         if not data.startswith(_ZIP):
             raise _wrong(name, f"this is no Word document{_but(data)}")
     elif data.startswith((_PDF, _ZIP)):
-        raise _wrong(name, f"this is no {form.value} text{_but(data)}")
+        raise _wrong(name, f"this is no {_NAMES[form]}{_but(data)}")
 
 
 def _old_office(data: bytes, name: str) -> InvalidInput:

@@ -6,6 +6,7 @@ import pytest
 from chassis.errors import InvalidInput
 from cli import folder
 from cli.folder import Problem
+from services.ingest.prepare import Header, check
 
 
 def write(root: Path, *names: str) -> None:
@@ -21,6 +22,13 @@ def ids(root: Path) -> list[str]:
 def test_documents_are_named_by_their_path_below_the_folder_and_sorted(tmp_path: Path) -> None:
     write(tmp_path, "b.md", "a/z.txt", "a/B.MD", "a.markdown")
     assert ids(tmp_path) == ["a.markdown", "a/B.MD", "a/z.txt", "b.md"]
+
+
+def test_every_format_that_ingest_reads_is_a_document(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "b.markdown", "c.txt", "d.html", "e.HTM", "f.pdf", "g.docx", "h.doc")
+    assert ids(tmp_path) == ["a.md", "b.markdown", "c.txt", "d.html", "e.HTM", "f.pdf", "g.docx"]
+    for extension in folder.EXTENSIONS:
+        assert check(Header(f"a{extension}", "s"))
 
 
 def test_what_is_no_document_is_counted_by_rule(tmp_path: Path) -> None:

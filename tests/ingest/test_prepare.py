@@ -13,6 +13,7 @@ from services.ingest.chunk import Chunking
 from services.ingest.document import Format
 from services.ingest.metadata import Given
 from services.ingest.prepare import Header, Preparation, Prepared, check
+from tests.ingest.papers import docx, line, paragraph, pdf, table, words
 
 PROFILE = profile("multilingual-e5-small")
 CHUNKING = Chunking(PROFILE, tokens.counter(PROFILE), budget=256, overlap=1)
@@ -190,3 +191,92 @@ def test_plain_text_is_read_without_markdown() -> None:
     found = prepared(b"# no heading", Header("a.txt", "s"))
     assert found.passages[0].heading_path == ()
     assert found.passages[0].text == "# no heading"
+
+
+SENTENCE = "The pump is stopped before the valve is opened, and the gauge is read by two."
+PAGES = [[line("Pump manual", 780, 24), *paragraph(SENTENCE, 740, 40)], [*paragraph(SENTENCE, 740, 40)]]
+HTML = b"""<html><head><title>Pump manual</title>
+<meta name="access" content="restricted"><meta name="groups" content="sre, dba">
+<meta name="publication_state" content="draft"><meta name="generator" content="x"></head>
+<body><h1>Pump manual</h1><p>Stop it.</p><table><tr><th>valve</th></tr><tr><td>V-1</td></tr></table>
+</body></html>"""
+WORD = docx(
+    words("Pump manual", style="Heading1") + words(SENTENCE * 30) + table([("valve",), ("V-1",)]),
+    title="Pump manual",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.html", HTML), ("a.pdf", pdf(PAGES, title="Pump manual")), ("a.docx", WORD)],
+)
+def test_a_converted_document_is_chunked_like_any_other(name: str, data: bytes) -> None:
+    found = prepared(data, Header(name, "s"))
+    assert found.document.metadata.title == "Pump manual"
+    assert found.document.content_hash == hashlib.sha256(data).hexdigest()
+    assert {section.path for section in found.document.sections} == {("Pump manual",)}
+    for chunk in found.chunks:
+        assert chunk.tokens <= CHUNKING.budget
+        for block in chunk.blocks:
+            assert found.document.text[block.start : block.end] == block.text
+
+
+def test_a_page_says_in_its_head_who_may_read_it() -> None:
+    known = prepared(HTML, Header("a.html", "s")).document.metadata
+    assert (known.access, known.groups, known.state) == (
+        AccessLevel.RESTRICTED,
+        ("dba", "sre"),
+        State.DRAFT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        (b'<meta name="access" content="everyone"><p>x</p>', "a.html: access: 'everyone' is not"),
+        (b'<meta name="access-level" content="team"><p>x</p>', "unknown; 'access' is how it is"),
+        (b"<p>---<br>access: restricted<br>---</p><p>x</p>", "'access' belongs between lines"),
+    ],
+)
+def test_who_may_read_a_page_is_never_passed_over(page: bytes, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint) as refusal:
+        prepared(page, Header("a.html", "s"))
+    assert refusal.value.reason == "FRONT_MATTER_INVALID"
+
+
+TOKEN = "ghp_" + "k3Lm9QxT2vRw8sZp4NbYc7HdJ6gF5aXe1uWq"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.md", f"---\ntitle: x\nnote: {TOKEN}\n---\ntext".encode()),
+        ("a.md", f"# Access\n\n{TOKEN}".encode()),
+        ("a.txt", TOKEN.encode()),
+        ("a.html", f"<p>{TOKEN}</p>".encode()),
+        ("a.html", f"<title>{TOKEN}</title><p>x</p>".encode()),
+        ("a.docx", docx(words(TOKEN))),
+        ("a.pdf", pdf([[line(TOKEN, 700)]])),
+    ],
+)
+def test_a_credential_is_refused_wherever_it_stands(name: str, data: bytes) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        prepared(data, Header(name, "s"))
+    assert (refusal.value.reason, refusal.value.metadata["kind"]) == ("CREDENTIAL", "github-pat")
+    assert TOKEN not in str(refusal.value)
+
+
+def test_what_is_masked_is_stored_nowhere_and_positions_are_those_of_the_masked_text() -> None:
+    masking = replace(PREPARATION, masking=True)
+    data = b"---\ntitle: Ask ann@skarholm.io\n---\n# Ask ann@skarholm.io\n\nOr ben@skarholm.io."
+    found = masking.prepare("acme", HEADER, data)
+    assert "@" not in str(found.passages)
+    assert found.document.metadata.title == "Ask [e-mail]"
+    ((block,),) = (chunk.blocks for chunk in found.chunks)
+    assert found.document.text[block.start : block.end] == block.text == "Or [e-mail]."
+    assert found.revision != prepared(data).revision
+    assert found.revision == masking.prepare("acme", HEADER, data).revision
+
+
+def test_what_is_not_to_be_masked_stays() -> None:
+    assert prepared(b"Ask ann@skarholm.io.").passages[0].text == "Ask ann@skarholm.io."

@@ -13,6 +13,8 @@ from services.ingest.adapters.reply import Converted, Unreadable, answer
 PAGES = 2_000
 # Pages that are laid out at once; more only take memory.
 BATCH = 32
+# Pages from which what stands on each at the same place is taken for a running head.
+RUNNING = 4
 # Part of a page that an image covers if the page is a scan.
 SCANNED = 0.5
 # Part of the characters that may be unknown before the text layer is taken for unreadable.
@@ -144,6 +146,7 @@ def _laid_out(data: bytes, texts: Sequence[bool]) -> Iterator[str]:
             ocr_enabled=False,
             output_format="markdown",
             image_mode="off",
+            keep_headers_footers=len(texts) < RUNNING,
             target_pages=f"{first}-{last}",
             quiet=True,
             num_workers=1,

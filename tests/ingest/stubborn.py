@@ -1,0 +1,32 @@
+"""Adapters that do what a converter must not: what the first byte of their input says."""
+
+import os
+import sys
+import threading
+
+from services.ingest.adapters.reply import Converted, answer
+
+
+def convert(data: bytes) -> Converted:
+    match data[:1]:
+        case b"h":
+            threading.Event().wait()
+        case b"m":
+            return Converted("x" * len(bytearray(2**40)))
+        case b"d":
+            os.abort()
+        case b"p":
+            sys.stdout.write("a converter's remark")
+            sys.stdout.flush()
+        case b"e":
+            return Converted(",".join(sorted(os.environ)))
+        case b"w":
+            with open("left-behind", "w", encoding="ascii") as file:  # noqa: PTH123 - as a converter would
+                file.write("x")
+        case _:
+            raise ValueError(data)
+    return Converted("read")
+
+
+if __name__ == "__main__":
+    answer(convert)

@@ -87,11 +87,13 @@ class ScriptedProvider:
             raise RuntimeError("a departure has a time")
         return exchange.left_at
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio complains of its own ones that are cancelled at the end.
+        task = asyncio.create_task(self._served(reader, writer))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._serve(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):

@@ -35,12 +35,13 @@ class Again(Enum):
     NEVER = "it would not help"
     BACKOFF = "after a pause that grows"
     RETRY_AFTER = "when the provider said"
+    ROOM = "when there will be room, once, if the question is under way already"
     WHOLE = "at once, if a whole attempt's time is left"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What follows a failure; `first` is what is tried first where both could be."""
+    """What follows a failure. Where both could, `switches_first` decides."""
 
     again: Again
     switch: Switch
@@ -52,8 +53,9 @@ class Rule:
 # is not supported, a context that is too long, a refusal, a deadline, a broken answer, our bugs.
 RULES: tuple[tuple[type[SluiceError], Rule], ...] = (
     (CapacityCircuitOpen, Rule(Again.NEVER, Switch.UNAVAILABLE, of_another_pool=True)),
-    # It has waited for its turn already, as long as it may: one waiting point a path.
-    (CapacityRefused, Rule(Again.NEVER, Switch.CAPACITY, of_another_pool=True)),
+    # It has waited for its turn already, as long as it may. But a throttle empties the pool, and who
+    # was told to come back is not turned away for having come.
+    (CapacityRefused, Rule(Again.ROOM, Switch.CAPACITY, of_another_pool=True)),
     (CapacityUnavailable, Rule(Again.NEVER, Switch.CAPACITY, of_another_pool=True)),
     (Throttled, Rule(Again.RETRY_AFTER, Switch.CAPACITY, of_another_pool=True)),
     (AttemptTimeout, Rule(Again.WHOLE, Switch.TIMEOUT)),
@@ -133,6 +135,11 @@ class Retries:
                 return self.pauses.backoff(call.route.tries)
             case Again.RETRY_AFTER:
                 return self.pauses.asked(failure.retry_after or UNSAID)
+            case Again.ROOM:
+                is_under_way = call.ledger.attempts and call.route.tries <= TRIES_EACH
+                if failure.retry_after is None or not is_under_way:
+                    return None
+                return self.pauses.asked(failure.retry_after)
             case Again.WHOLE:
                 whole = call.route.candidate.endpoint.attempt_seconds
                 return 0.0 if call.ledger.deadline.remaining() >= whole else None

@@ -1,8 +1,11 @@
 """The gateway as the command line calls it: HTTP in, plain values or our errors out."""
 
-from collections.abc import Mapping
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -11,6 +14,9 @@ from cli.exits import Unreachable
 
 # More than the gateway's own deadline, so that its worded outcome arrives.
 READ_LIMIT = 130.0
+# Longer than the gateway is ever silent while it streams, and than it may be told to take.
+SILENCE_LIMIT = 30.0
+STREAM_LIMIT = 660.0
 CONNECT_LIMIT = 3.0
 LEVELS_LIMIT = 5.0
 
@@ -40,11 +46,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a question. `timings` in milliseconds by stage; `raw` is the whole response."""
+    """What came of a question, `message` in plain words.
+
+    `timings` in milliseconds by stage; `raw` is the whole response.
+    """
 
     mode: str
     reason: str
     acceptance: str
+    message: str
     text: str
     cited: tuple[str, ...]
     sources: tuple[Source, ...]
@@ -52,10 +62,55 @@ class Answer:
     raw: Mapping[str, Any]
 
 
+class Shown(Protocol):
+    """Where the text of an answer appears before the answer is whole."""
+
+    def add(self, text: str) -> None: ...
+
+    def withdraw(self, reason: str) -> None:
+        """What was added does not hold."""
+
+
 async def ask(url: str, token: str, question: str, locale: str = "") -> Answer:
     """The gateway's answer. Raises SluiceErrors, Unreachable when nothing listens at the URL."""
     body = {"question": question, "locale": locale}
     return _answer(await _call(url, token, "POST", "/v1/answers", limit=READ_LIMIT, body=body))
+
+
+async def stream(url: str, token: str, question: str, shown: Shown) -> Answer:
+    """The same answer; its text is `shown` as it is released. Raises as `ask`.
+
+    What was shown is void unless this returns.
+    """
+    request = Request("POST", "/v1/answers", {"question": question}, accept="text/event-stream")
+    async with _replied(url, token, request, SILENCE_LIMIT) as reply, asyncio.timeout(STREAM_LIMIT):
+        async for name, content in _events(reply.aiter_lines()):
+            match name:
+                case "delta":
+                    shown.add(content["text"])
+                case "retract":
+                    shown.withdraw(content["reason"])
+                case "answer":
+                    return _answer(content)
+                case "error":
+                    raise _refusal(content, content["status"])
+    raise errors.Unavailable(f"{url} broke off before the answer was whole", reason="STREAM_CUT")
+
+
+async def _events(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, Mapping[str, Any]]]:
+    """Name and content of each event. One that the connection's end cuts is none."""
+    name, data = "", list[str]()
+    async for line in lines:
+        field, _, value = line.partition(":")
+        match field:
+            case "event":
+                name = value.removeprefix(" ")
+            case "data":
+                data.append(value.removeprefix(" "))
+            case "" if not line:
+                if data:
+                    yield name, json.loads("\n".join(data))
+                name, data = "", []
 
 
 async def capacity(url: str, token: str) -> Mapping[str, Any]:
@@ -66,21 +121,41 @@ async def capacity(url: str, token: str) -> Mapping[str, Any]:
 async def _call(  # noqa: PLR0913 - a request's parts
     url: str, token: str, method: str, path: str, *, limit: float, body: object = None
 ) -> Mapping[str, Any]:
-    headers = {"Authorization": f"Bearer {token}"}
+    async with _replied(url, token, Request(method, path, body), limit) as reply:
+        said: Mapping[str, Any] = json.loads(await reply.aread())
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    body: object = None
+    accept: str = "application/json"
+
+
+@asynccontextmanager
+async def _replied(
+    url: str, token: str, request: Request, limit: float
+) -> AsyncIterator[httpx.Response]:
+    """A reply that is no refusal, to be read in the block. `limit` is for each piece of it."""
+    headers = {"Authorization": f"Bearer {token}", "Accept": request.accept}
     limits = httpx.Timeout(limit, connect=CONNECT_LIMIT)
+    address = f"{url}{request.path}"
     try:
-        async with httpx.AsyncClient(timeout=limits, trust_env=False) as client:
-            reply = await client.request(method, f"{url}{path}", json=body, headers=headers)
+        async with (
+            httpx.AsyncClient(timeout=limits, trust_env=False) as client,
+            client.stream(request.method, address, json=request.body, headers=headers) as reply,
+        ):
+            if reply.status_code != httpx.codes.OK:
+                raise await _refused(reply)
+            yield reply
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
         raise Unreachable(url.removeprefix("http://")) from error
-    except httpx.TimeoutException as error:
+    except (httpx.TimeoutException, TimeoutError) as error:
         raise errors.DeadlineExceeded(f"{url} did not answer within {limit:g} s") from error
     except httpx.HTTPError as error:
         raise errors.Unavailable(f"{url} closed the connection: {type(error).__name__}") from error
-    if reply.status_code != httpx.codes.OK:
-        raise _refusal(reply)
-    said: Mapping[str, Any] = reply.json()
-    return said
 
 
 def _answer(fields: Mapping[str, Any]) -> Answer:
@@ -89,6 +164,7 @@ def _answer(fields: Mapping[str, Any]) -> Answer:
         mode=fields["mode"],
         reason=fields["reason"],
         acceptance=fields["acceptance"] or "",
+        message=fields["message"],
         text=fields["text"],
         cited=tuple(dict.fromkeys(mark["label"] for mark in fields["citations"])),
         sources=tuple(_source(source) for source in fields["sources"]),
@@ -110,16 +186,20 @@ def _source(fields: Mapping[str, Any]) -> Source:
     )
 
 
-def _refusal(reply: httpx.Response) -> errors.SluiceError:
+async def _refused(reply: httpx.Response) -> errors.SluiceError:
     try:
-        problem = reply.json()
+        problem = json.loads(await reply.aread())
     except ValueError:
         problem = {}
-    message = problem.get("detail") or f"{reply.url} answered {reply.status_code}"
-    reason = problem.get("reason", "")
-    kind = _KINDS.get(reply.status_code)
+    said = f"{reply.url} answered {reply.status_code}"
+    return _refusal({"detail": said, **problem}, reply.status_code)
+
+
+def _refusal(problem: Mapping[str, Any], status: int) -> errors.SluiceError:
+    message, reason = problem["detail"], problem.get("reason", "")
+    kind = _KINDS.get(status)
     if kind is not None:
         return kind(message, reason=reason, retry_after=problem.get("retry_after"))
-    if httpx.codes.is_client_error(reply.status_code):
+    if httpx.codes.is_client_error(status):
         return errors.InvalidInput(message, field=problem.get("field") or "", reason=reason)
     return errors.Internal(message, reason=reason)

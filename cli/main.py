@@ -20,9 +20,8 @@ from cli import (
     status,
     up,
 )
-from cli.answer import show
+from cli.answer import answered
 from cli.evidence_service import Search
-from cli.gateway_service import ask
 from cli.identity import Identity
 from cli.output import Output, finish
 from cli.questioning import Stages
@@ -231,8 +230,7 @@ def ask_command(  # noqa: PLR0913 - an option each
     person = Identity(subject, tenant, level, _listed(groups), token=token)
 
     async def work() -> int:
-        answer = await ask(addresses.gateway(data), person.for_gateway(), question)
-        show(output, answer)
+        answer = await answered(addresses.gateway(data), person.for_gateway(), question, output)
         output.document(answer.raw)
         return exits.OK
 

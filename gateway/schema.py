@@ -12,6 +12,7 @@ from gateway.levels import RoomLevels
 from gateway.outcome import Acceptance, Reason
 from gateway.outcome import Mode as AnswerMode
 from gateway.question import Filters, PublicationState, Question
+from gateway.words import plain_words
 from sluice.evidence.v1 import evidence_pb2
 
 
@@ -156,6 +157,10 @@ class AnswerResponse(BaseModel):
     acceptance: Acceptance | None = Field(description="null without content")
     age_seconds: float | None = Field(description="of a PREVIOUS answer, since it was validated")
     job_id: str | None = Field(description="of a QUEUED question")
+    message: str = Field(
+        description="what came of the question, in plain words",
+        examples=["an earlier answer, 3 h old: the model does not answer now"],
+    )
     text: str
     citations: list[CitationResponse]
     sources: list[SourceResponse]
@@ -178,6 +183,7 @@ class AnswerResponse(BaseModel):
             acceptance=outcome.acceptance,
             age_seconds=outcome.age,
             job_id=outcome.job_id or None,
+            message=plain_words(outcome, passages=bool(answer.sources) and not outcome.has_content),
             text=written.text,
             citations=[
                 CitationResponse(

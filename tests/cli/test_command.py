@@ -35,6 +35,7 @@ ANSWER = {
     "acceptance": "ACCEPTED",
     "age_seconds": None,
     "job_id": None,
+    "message": "sentences of the sources word for word; no model was asked",
     "text": "Deploys run on Monday. [S1]",
     "citations": [{"label": "S1", "start": 0, "end": 27, "support": 1.0}],
     "sources": [

@@ -13,6 +13,7 @@ def answer(mode: str, document_id: str = "", text: str = "") -> Answer:
         mode=mode,
         reason="NONE",
         acceptance="",
+        message="",
         text=text,
         cited=("S1",) if text else (),
         sources=(source,) if document_id else (),

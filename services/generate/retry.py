@@ -53,8 +53,8 @@ class Rule:
 # is not supported, a context that is too long, a refusal, a deadline, a broken answer, our bugs.
 RULES: tuple[tuple[type[SluiceError], Rule], ...] = (
     (CapacityCircuitOpen, Rule(Again.NEVER, Switch.UNAVAILABLE, of_another_pool=True)),
-    # It has waited for its turn already, as long as it may. But a throttle empties the pool, and who
-    # was told to come back is not turned away for having come.
+    # It has waited for its turn as long as it may. But a throttle empties the pool, and whoever
+    # was told to come back then is not turned away for having come.
     (CapacityRefused, Rule(Again.ROOM, Switch.CAPACITY, of_another_pool=True)),
     (CapacityUnavailable, Rule(Again.NEVER, Switch.CAPACITY, of_another_pool=True)),
     (Throttled, Rule(Again.RETRY_AFTER, Switch.CAPACITY, of_another_pool=True)),

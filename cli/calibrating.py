@@ -1,13 +1,12 @@
 """Gathers the evidence of every case that calibration sweeps thresholds over."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 from chassis.settings import PREFIX
+from cli import suite_settings
 from cli.concurrency import each
 from cli.evidence_service import EvidenceService, Search
 from cli.output import Output
@@ -17,51 +16,20 @@ from evals.calibration import Evidence, Sweep, critical, sweep
 from evals.case import Case, Expected
 from evals.result import CaseResult
 from evals.retrieval import Retrieved
-from local import profile, state
 from services.generate.extract import Calibration
 from services.generate.extraction import Extraction
-from services.generate.settings import GenerateSettings
 from services.generate.task import Task
 
 LEAST = 0.01
-LEAST_SUPPORT, FLOOR, THRESHOLD = (
-    "extractive_least_support",
-    "answer_support_floor",
-    "score_threshold",
-)
 GENERATED = "GENERATED"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The settings of the suite that is evaluated, as far as they are known here."""
-
-    settings: Mapping[str, str]
-
-    @classmethod
-    def of(cls, data: Path) -> Self:
-        """Those of the suite on the data folder, else of the environment."""
-        suite = state.read(data)
-        return cls(profile.load(suite.profile, os.environ) if suite else os.environ)
-
-    def number(self, name: str) -> float | None:
-        """The setting, else the default of generate; None where neither is."""
-        field = GenerateSettings.model_fields.get(name)
-        text = self.settings.get(f"{PREFIX}{name.upper()}") or (field.default if field else None)
-        return None if text is None else float(text)
-
-    @property
-    def extraction(self) -> Calibration:
-        names = ("extractive_score_low", "extractive_score_high", LEAST_SUPPORT)
-        return Calibration(*(self.number(name) or 0.0 for name in names))
-
-
-@dataclass(frozen=True, slots=True)
 class Calibrating:
-    """Where evidence comes from."""
+    """Where evidence comes from, and what is set now."""
 
     evidence: EvidenceService
-    told: Told
+    data: Path
     at_once: int
     output: Output
 
@@ -72,26 +40,30 @@ class Calibrating:
 
         Raises InvalidInput where there are too few cases of a kind, and what the stages raise.
         """
+        now = suite_settings.generate(self.data)
         if any(answer.mode == GENERATED for case in asked for answer in case.answers):
             supports = [_supported(case) for case in asked]
-            found = [self._sweep(FLOOR, "support", supports)]
+            floor = now.answer_support_floor
+            found = [sweep(f"{PREFIX}ANSWER_SUPPORT_FLOOR", "support", supports, floor)]
         else:
-            found = [self._sweep(LEAST_SUPPORT, "support", await self._quoted(cases))]
+            quoted = await self._quoted(cases, now.calibration)
+            least = now.extractive_least_support
+            found = [sweep(f"{PREFIX}EXTRACTIVE_LEAST_SUPPORT", "support", quoted, least)]
         scores = [_scored(case, case.retrieved) for case in asked if case.retrieved]
-        return [*found, self._sweep(THRESHOLD, space, scores)] if scores else found
+        if scores:
+            threshold = f"score_threshold_{space.lower()}"
+            passing = getattr(suite_settings.retrieve(self.data), threshold, None)
+            found.append(sweep(f"{PREFIX}{threshold.upper()}", space, scores, passing))
+        return found
 
-    def _sweep(self, setting: str, space: str, evidence: Sequence[Evidence]) -> Sweep:
-        variable = f"{PREFIX}{setting.upper()}"
-        return sweep(variable, space, evidence, self.told.number(setting))
-
-    async def _quoted(self, cases: Sequence[Case]) -> list[Evidence]:
+    async def _quoted(self, cases: Sequence[Case], rules: Calibration) -> list[Evidence]:
         """The most support at which generate's own rules still quote something, for every case."""
         found: dict[str, Evidence] = {}
 
         async def one(case: Case) -> None:
             task = await patiently(lambda: self.evidence.task(case, Search()))
-            value = await critical(partial(_is_quoted, task, self.told.extraction), low=LEAST)
-            found[case.id] = Evidence(case.id, case.expected is Expected.ANSWERED, value)
+            value = await critical(partial(_is_quoted, task, rules), low=LEAST)
+            found[case.id] = Evidence(case.id, case.is_answerable, value)
             step()
 
         shown = not self.output.as_json

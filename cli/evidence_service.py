@@ -72,7 +72,7 @@ class EvidenceService:
         return _found(reply, time.perf_counter() - began)
 
     async def task(self, case: Case, search: Search) -> Task:
-        """What generate would be given for the question, without the model's messages."""
+        """What generate would be given for the question."""
         wanted = search.request(case.question, 0)
         found = await self._call(self._retrieve.Retrieve, wanted, case, "retrieve")
         assembled = await self._call(
@@ -84,7 +84,12 @@ class EvidenceService:
             "assemble",
         )
         given = generate_pb2.GenerateRequest(
-            question=case.question, sources=assembled.sources, score_space=found.score_space
+            question=case.question,
+            messages=assembled.messages,
+            sources=assembled.sources,
+            input_tokens=assembled.input_tokens,
+            instructions_version=assembled.instructions_version,
+            score_space=found.score_space,
         )
         return wire.task(given, self._tenant)
 

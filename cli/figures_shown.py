@@ -26,6 +26,7 @@ def show(output: Output, found: Results, paths: Sequence[Path]) -> None:
     _show_wrong(output, found)
     _show_comparison(output, found)
     _show_calibration(output, found)
+    _show_qualification(output, found)
     gates = [_gate(one) for one in found.gates]
     output.table("gates", ("figure", "bound", "value", "over", ""), gates)
     for path in paths:
@@ -111,6 +112,23 @@ def _show_calibration(output: Output, found: Results) -> None:
         ]
         columns = ("rule", "threshold", "accepted", "refused", "held out: accepted", "refused")
         output.table(f"{sweep.setting} ({sweep.space}), falsely", columns, rows)
+
+
+def _show_qualification(output: Output, found: Results) -> None:
+    told = found.qualification
+    if told is None:
+        return
+    rows = [
+        (one.category, one.severity, one.answers, one.answered, one.correct, one.leaked)
+        for one in told.counts
+    ]
+    columns = ("category", "severity", "answers", "with content", "as expected", "leaked")
+    output.table(f"{told.candidate}, held-out cases", columns, rows)
+    output.line(f"shared with the primary: {', '.join(told.shared) or 'nothing known'}")
+    for reason in told.reasons:
+        output.line(reason, style="yellow")
+    verdict = f"qualified, mode {told.mode}" if told.passed else "NOT qualified"
+    output.line(f"{told.candidate}: {verdict}", style="bold green" if told.passed else "bold red")
 
 
 def _percent(*shares: float) -> Iterable[str]:

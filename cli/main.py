@@ -271,6 +271,20 @@ def eval_command(  # noqa: PLR0913 - an option each
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Sweep the thresholds, too.")
     ] = False,
+    qualify: Annotated[
+        str,
+        typer.Option(
+            metavar="CANDIDATE",
+            help="Try this candidate of SLUICE_ANSWER_CANDIDATES alone on the held-out half, and"
+            " write the report that generate demands of it; exit code 1 when it does not pass.",
+        ),
+    ] = "",
+    levels: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B", help="With --qualify: levels of the documents it may be shown."
+        ),
+    ] = "",
     bring_in: Annotated[
         bool, typer.Option("--ingest", help="Bring a folder's corpus into the index first.")
     ] = False,
@@ -291,7 +305,11 @@ def eval_command(  # noqa: PLR0913 - an option each
     output = Output(as_json=as_json)
     plan = evaluation.Plan(
         path=gold,
-        stages=Stages(retrieve=stage != "answer", answer=stage != "retrieve"),
+        stages=(
+            Stages(retrieve=False)
+            if qualify
+            else Stages(retrieve=stage != "answer", answer=stage != "retrieve")
+        ),
         search=Search(None if mode == "default" else mode, diversity),
         repeat=repeat,
         at_once=at_once,
@@ -301,6 +319,8 @@ def eval_command(  # noqa: PLR0913 - an option each
         gates=gates,
         calibrate=calibrate,
         bring_in=bring_in,
+        qualify=qualify,
+        levels=tuple(_level(label) for label in _listed(levels)),
     )
 
     async def work() -> int:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from chassis.errors import Exhausted, SluiceError
 from chassis.identity import AccessLevel
@@ -17,6 +17,7 @@ from evals import answers, observed, retrieval
 from evals.answers import Answered
 from evals.case import Case
 from evals.corpus import Corpus
+from evals.observed import Answer
 from evals.result import CaseResult
 from evals.retrieval import Retrieved
 
@@ -36,13 +37,33 @@ class Stages:
     answer: bool = True
 
 
+class Asking(Protocol):
+    """Whoever answers: the suite through its gateway, or one candidate."""
+
+    async def ask(self, case: Case) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The suite at a URL, asked with development identities of one tenant."""
+
+    url: str
+    tenant: str
+
+    async def ask(self, case: Case) -> Answer:
+        level = AccessLevel.parse(case.asker.level)
+        person = Identity("evaluation", self.tenant, level, case.asker.groups)
+        began = time.perf_counter()
+        reply = await ask(self.url, person.for_gateway(), case.question, case.locale)
+        return observed.answer(reply.raw, time.perf_counter() - began)
+
+
 @dataclass(frozen=True, slots=True)
 class Questioning:
-    """How questions are put. The suite is asked each of them `repeat` times."""
+    """How questions are put. Whoever answers is asked each of them `repeat` times."""
 
     evidence: EvidenceService
-    gateway: str
-    tenant: str
+    asking: Asking
     documents: Corpus
     search: Search
     stages: Stages
@@ -82,15 +103,8 @@ class Questioning:
         return retrieval.score(case, await patiently(call), self.documents)
 
     async def _ask(self, case: Case) -> Answered:
-        level = AccessLevel.parse(case.asker.level)
-        person = Identity("evaluation", self.tenant, level, case.asker.groups)
-
-        async def timed() -> observed.Answer:
-            began = time.perf_counter()
-            reply = await ask(self.gateway, person.for_gateway(), case.question, case.locale)
-            return observed.answer(reply.raw, time.perf_counter() - began)
-
-        return answers.score(case, await patiently(timed), self.documents)
+        answer = await patiently(partial(self.asking.ask, case))
+        return answers.score(case, answer, self.documents)
 
 
 async def _counted(

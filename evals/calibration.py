@@ -74,13 +74,7 @@ def sweep(
     """
     development = [one for one in evidence if not is_held_out(one.id)]
     held_out = [one for one in evidence if is_held_out(one.id)]
-    sizes = (*_sizes(development), *_sizes(held_out))
-    if not all(sizes):
-        raise InvalidInput(
-            f"calibration needs cases of both kinds in both halves; there are {sizes[0]} answerable"
-            f" and {sizes[1]} others to choose on, {sizes[2]} and {sizes[3]} to confirm on",
-            field="questions",
-        )
+    sizes = check(evidence)
     curve = [rates(development, threshold) for threshold in _thresholds(development)]
     choices = [
         Choice(rule, chosen, rates(held_out, chosen.threshold))
@@ -94,6 +88,23 @@ def sweep(
             Choice("as it is now", rates(development, current), rates(held_out, current))
         )
     return Sweep(setting, space, current, curve, choices, sizes)
+
+
+def check(evidence: Sequence[Evidence]) -> tuple[int, int, int, int]:
+    """How many answerable and other cases each half has.
+
+    Raises InvalidInput where one of the four is none; the values do not matter.
+    """
+    development = [one for one in evidence if not is_held_out(one.id)]
+    held_out = [one for one in evidence if is_held_out(one.id)]
+    sizes = (*_sizes(development), *_sizes(held_out))
+    if not all(sizes):
+        raise InvalidInput(
+            f"calibration needs cases of both kinds in both halves; there are {sizes[0]} answerable"
+            f" and {sizes[1]} others to choose on, {sizes[2]} and {sizes[3]} to confirm on",
+            field="questions",
+        )
+    return sizes
 
 
 def rates(evidence: Sequence[Evidence], threshold: float) -> Rates:

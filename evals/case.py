@@ -89,6 +89,10 @@ class Case(Fields):
         return Expected.WITHHELD if self.restricted or self.secret else Expected.ABSTAINED
 
     @property
+    def is_answerable(self) -> bool:
+        return self.expected is Expected.ANSWERED
+
+    @property
     def grades(self) -> Mapping[Identity, int]:
         return {one.identity: one.grade for one in self.relevant or ()}
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chassis.errors import InvalidInput
-from evals.figures import NAMES, REPEATED, Figures, figures
+from evals.figures import NAMES, REPEATED, Figure, Figures, figures
 from evals.gold import Gate, Gold
 from evals.result import CaseResult
 
@@ -24,6 +24,7 @@ class Judged:
     count: int
     passed: bool | None
     why: str
+    for_full: bool
 
 
 def check(gold: Gold) -> None:
@@ -50,25 +51,37 @@ def judge(
 
 
 def failed(judged: Sequence[Judged]) -> list[Judged]:
-    """The gates that were measured and did not hold."""
-    return [one for one in judged if one.passed is False]
+    """The gates of every run that were measured and did not hold."""
+    return [one for one in judged if one.passed is False and not one.for_full]
 
 
 def _judge(gate: Gate, cases: Sequence[CaseResult], before: Sequence[CaseResult] | None) -> Judged:
-    rule, bound = gate.rule
     figure = _of(gate, cases).get(gate.metric)
-    told = (gate.metric, gate.categories, rule, bound)
+    rule, bound = gate.rule
     if figure is None:
         passed, why = _missing(gate, figures(cases))
-        return Judged(*told, None, 0, passed, why)
+    else:
+        passed, why = _held(gate, figure.value, _of(gate, before or ()).get(gate.metric))
+    return Judged(
+        metric=gate.metric,
+        categories=gate.categories,
+        rule=rule,
+        bound=bound,
+        value=figure.value if figure else None,
+        count=figure.count if figure else 0,
+        passed=passed,
+        why=why,
+        for_full=gate.for_full,
+    )
+
+
+def _held(gate: Gate, value: float, earlier: Figure | None) -> tuple[bool | None, str]:
+    rule, bound = gate.rule
     if rule in {"at_least", "at_most"}:
-        return Judged(*told, figure.value, figure.count, _holds(rule, figure.value, bound), "")
-    earlier = _of(gate, before or ()).get(gate.metric)
+        return _holds(rule, value, bound), ""
     if earlier is None:
-        return Judged(*told, figure.value, figure.count, None, "no earlier run to compare with")
-    change = figure.value - earlier.value
-    why = f"{earlier.value:.4g} before"
-    return Judged(*told, figure.value, figure.count, _holds(rule, change, bound), why)
+        return None, "no earlier run to compare with"
+    return _holds(rule, value - earlier.value, bound), f"{earlier.value:.4g} before"
 
 
 def _of(gate: Gate, cases: Sequence[CaseResult]) -> Figures:

@@ -23,7 +23,8 @@ class Gate(Fields):
 
     `metric` is a name such as retrieval.ndcg@10, over the cases of the `categories`, all where none
     is named. `at_least` and `at_most` bound the value itself, `may_fall` and `may_rise` its change
-    since an earlier run.
+    since an earlier run. `for_full` are held only against a candidate that is to answer without
+    reviews.
     """
 
     metric: Text
@@ -32,6 +33,7 @@ class Gate(Fields):
     at_most: float | None = None
     may_fall: Annotated[float, Field(ge=0)] | None = None
     may_rise: Annotated[float, Field(ge=0)] | None = None
+    for_full: bool = False
 
     @property
     def rule(self) -> tuple[str, float]:

@@ -12,6 +12,7 @@ from evals.calibration import Sweep
 from evals.comparison import Comparison, Side
 from evals.figures import Figure
 from evals.gates import Judged
+from evals.qualification import Qualification
 from evals.result import CaseResult
 
 FORMAT = 1
@@ -22,8 +23,9 @@ class Settings:
     """What was evaluated; a difference here explains a difference in the figures.
 
     `corpus_revision` stands for every live document's content, `gold_digest` for the gold set.
-    `search_mode` and `diversity` are "default" where the stage decided. `code_revision` ends with +
-    where files were changed, and is empty without git.
+    `search_mode` and `diversity` are "default" where the stage decided; how it is set stands in
+    `retrieval` as name=value, if it is known. `code_revision` ends with + where files were changed,
+    and is empty without git.
     """
 
     gold: str
@@ -35,6 +37,7 @@ class Settings:
     embedding_profile: str
     search_mode: str
     diversity: str
+    retrieval: Sequence[str]
     score_space: str
     instructions_versions: Sequence[str]
     models: Sequence[str]
@@ -55,6 +58,7 @@ class Results:
     gates: Sequence[Judged]
     comparison: Comparison | None
     calibration: Sequence[Sweep]
+    qualification: Qualification | None
     cases: Sequence[CaseResult]
 
     @property

@@ -78,7 +78,7 @@ class Chunking:
         stop.check()
         head = self._head(document.metadata.title, section.path)
         scale = _Scale(self, head, stop)
-        units = list(_units(document.text, section, scale.fits, sizes))
+        units = list(_units(document.text, section, scale.fits, sizes, stop))
         for window in self._windows(units, scale):
             text = _readable(window)
             tokens = scale.tokens(text)
@@ -150,10 +150,10 @@ class _Scale:
 
 
 def _units(
-    text: str, section: Section, fits: Callable[[str], bool], sizes: dict[int, int]
+    text: str, section: Section, fits: Callable[[str], bool], sizes: dict[int, int], stop: Stop
 ) -> Iterator[_Unit]:
     for ordinal, block in enumerate(section.blocks):
-        found = pieces(text, block, fits, sizes)
+        found = pieces(text, block, fits, sizes, stop)
         for number, piece in enumerate(found):
             stored = StoredBlock(
                 ordinal=ordinal,

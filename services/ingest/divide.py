@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import regex  # type: ignore[import-untyped] # published without types
 
 from corpus.points import Kind
 from services.ingest.document import Block
 from services.ingest.fit import most
+from services.ingest.stop import NEVER, Stop
 
 Fits = Callable[[str], bool]
 # From a text and a range to positions where a part may end, inside the range, rising.
@@ -25,6 +27,9 @@ _WORD = re.compile(r"\s+")
 _GRAPHEME = regex.compile(r"\X")
 # How exactly the inside of a word is divided, and how many of the levels are inside words.
 NEAR = 16
+# So many positions are found before the next look whether anybody still waits for them: a word of a
+# million characters takes more than a second.
+LOOK_EVERY = 4_096
 _INSIDE_WORDS = 2
 
 
@@ -37,18 +42,26 @@ class Piece:
     context: str = ""
 
 
-def pieces(text: str, block: Block, fits: Fits, sizes: dict[int, int] | None = None) -> list[Piece]:
+def pieces(
+    text: str,
+    block: Block,
+    fits: Fits,
+    sizes: dict[int, int] | None = None,
+    stop: Stop = NEVER,
+) -> list[Piece]:
     """The block as one piece, or in pieces that each fit; only blank text falls between them.
 
     Prose is divided at sentence ends, a list at its items, code at lines, a table at rows, with its
     header as every later piece's context; what is still too large at words, then at what a reader
     sees as one character. `sizes` carries what was found inside words to a document's next block.
+    Raises Stopped.
     """
+    inside = {} if sizes is None else sizes
     if fits(text[block.start : block.end]):
         return [Piece(block.start, block.end)]
     if block.kind is Kind.TABLE:
-        return _rows(text, block, fits, {} if sizes is None else sizes)
-    division = _Division(text, fits, {} if sizes is None else sizes)
+        return _rows(text, block, fits, inside, stop)
+    division = _Division(text, fits, inside, stop)
     parts = division.parts(block.start, block.end, _levels(block))
     return [Piece(start, end) for start, end in parts]
 
@@ -64,14 +77,14 @@ def _levels(block: Block) -> Sequence[Cuts]:
             return (_after(_LINE), *words)
 
 
-def _rows(text: str, block: Block, fits: Fits, sizes: dict[int, int]) -> list[Piece]:
+def _rows(text: str, block: Block, fits: Fits, sizes: dict[int, int], stop: Stop) -> list[Piece]:
     header = text[block.start : block.marks[0]].removesuffix("\n")
     levels = _levels(block)
     if not fits(f"{header}\n{header}"):
         # The header leaves too little room to be repeated.
-        parts = _Division(text, fits, sizes).parts(block.start, block.end, levels)
+        parts = _Division(text, fits, sizes, stop).parts(block.start, block.end, levels)
         return [Piece(*span) for span in parts]
-    under_header = _Division(text, lambda rows: fits(f"{header}\n{rows}"), sizes)
+    under_header = _Division(text, lambda rows: fits(f"{header}\n{rows}"), sizes, stop)
     spans = under_header.parts(block.marks[0], block.end, levels)
     first, *others = spans
     return [Piece(block.start, first[1]), *(Piece(*span, context=header) for span in others)]
@@ -84,16 +97,17 @@ class _Division:
     an exact search would measure the word many times.
     """
 
-    def __init__(self, text: str, fits: Fits, inside: dict[int, int]) -> None:
+    def __init__(self, text: str, fits: Fits, inside: dict[int, int], stop: Stop) -> None:
         self._text = text
         self._fits = fits
         self._sizes: dict[int, int] = {}
         self._inside = inside
+        self._stop = stop
 
     def parts(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[tuple[int, int]]:
         """Ranges without blank edges that cover all but blank text."""
         cut, *finer = levels
-        bounds = [start, *cut(self._text, start, end), end]
+        bounds = [start, *self._watched(cut(self._text, start, end)), end]
         first = 0
         while first < len(bounds) - 1:
             last = self._end(bounds, first, len(finer))
@@ -107,6 +121,11 @@ class _Division:
                 if begin < stop:
                     yield begin, stop
             first = last
+
+    def _watched(self, cuts: Iterator[int]) -> Iterator[int]:
+        while some := tuple(islice(cuts, LOOK_EVERY)):
+            self._stop.check()
+            yield from some
 
     def _end(self, bounds: Sequence[int], first: int, finer: int) -> int:
         inside = finer < _INSIDE_WORDS

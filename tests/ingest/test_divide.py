@@ -7,6 +7,7 @@ from corpus.points import Kind
 from services.ingest.divide import Piece, pieces
 from services.ingest.document import Block
 from services.ingest.markdown import sections
+from services.ingest.stop import Stop, Stopped
 
 
 def divided(text: str, limit: int, kind: Kind = Kind.PARAGRAPH) -> list[str]:
@@ -141,3 +142,16 @@ def test_a_large_block_ends_in_good_time(kind: Kind) -> None:
     block = Block(kind, 0, len(text), (0,))
     found = pieces(text, block, lambda part: len(part) <= 100)
     assert 2_000 <= len(found) <= 2_100
+
+
+def test_a_word_without_end_is_left_as_soon_as_nobody_waits_for_its_pieces() -> None:
+    stop, measured = Stop(), list[int]()
+
+    def fits(part: str) -> bool:
+        measured.append(len(part))
+        stop.ask()
+        return False
+
+    with pytest.raises(Stopped):
+        pieces("x" * 100_000, Block(Kind.PARAGRAPH, 0, 100_000), fits, stop=stop)
+    assert measured == [100_000]

@@ -154,4 +154,4 @@ def test_a_word_without_end_is_left_as_soon_as_nobody_waits_for_its_pieces() -> 
 
     with pytest.raises(Stopped):
         pieces("x" * 100_000, Block(Kind.PARAGRAPH, 0, 100_000), fits, stop=stop)
-    assert measured == [100_000]
+    assert set(measured) == {100_000}  # no part of it

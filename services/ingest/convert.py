@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from chassis.errors import InvalidInput
 from services.ingest.document import Format
@@ -55,15 +58,18 @@ def run(adapter: str, data: bytes, name: str, stop: Stop, seconds: float = SECON
 
     Raises InvalidInput (NOT_CONVERTED) when it dies or takes longer, and Stopped.
     """
-    with subprocess.Popen(  # noqa: S603 - a module of ours; the document goes to its input
-        [sys.executable, "-P", "-m", adapter],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-    ) as process:
+    with (
+        _fed(data) as given,
+        subprocess.Popen(  # noqa: S603 - a module of ours
+            [sys.executable, "-P", "-m", adapter],
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+        ) as process,
+    ):
         try:
-            output = _output(process, data, stop, time.monotonic() + seconds)
+            output = _output(process, stop, time.monotonic() + seconds)
         except subprocess.TimeoutExpired as error:
             raise _failed(name, f"not converted within {seconds:.0f} seconds; divide it") from error
         finally:
@@ -81,18 +87,35 @@ def _failed(name: str, complaint: str) -> InvalidInput:
     return InvalidInput(f"{name}: {complaint}", field="data", reason="NOT_CONVERTED")
 
 
-def _output(process: "subprocess.Popen[bytes]", data: bytes, stop: Stop, end: float) -> bytes:
-    waiting: bytes | None = data
+@contextmanager
+def _fed(data: bytes) -> Iterator[IO[bytes]]:
+    """The end of a pipe from which a process reads the bytes, as long as it lives."""
+    reading, writing = os.pipe()
+    feeding = threading.Thread(target=_feed, args=(writing, data))
+    feeding.start()
+    try:
+        with os.fdopen(reading, "rb") as given:
+            yield given
+    finally:
+        # Nobody reads any more, so that writing ends.
+        feeding.join()
+
+
+def _feed(writing: int, data: bytes) -> None:
+    with suppress(BrokenPipeError), os.fdopen(writing, "wb", buffering=0) as pipe:
+        left = memoryview(data)
+        while left:
+            left = left[pipe.write(left) :]
+
+
+def _output(process: "subprocess.Popen[bytes]", stop: Stop, end: float) -> bytes:
     while True:
         stop.check()
         try:
-            output, _ = process.communicate(waiting, timeout=LOOK)
+            return process.communicate(timeout=LOOK)[0]
         except subprocess.TimeoutExpired:
             if time.monotonic() > end:
                 raise
-            waiting = None
-        else:
-            return output
 
 
 def _environment() -> dict[str, str]:

@@ -8,7 +8,7 @@ import structlog
 
 from chassis import identity
 from chassis.channels import MESSAGE_BYTES
-from chassis.errors import ContractMismatch, Forbidden, InvalidInput
+from chassis.errors import ContractMismatch, Forbidden
 from chassis.settings import PREFIX
 from services.ingest import wire
 from services.ingest.library import Library
@@ -64,14 +64,7 @@ class IngestServicer(IngestServiceServicer):
         header, data = await self._received(request_iterator)
         prepared = await self._library.prepare(tenant, header, data)
         # As large as the document: other calls do not wait for it.
-        response = await asyncio.to_thread(wire.preview_response, prepared)
-        if response.ByteSize() > MESSAGE_BYTES:
-            raise InvalidInput(
-                f"{header.document_id}: too large to be shown in {len(response.chunks):,} chunks",
-                field="data",
-                reason="PREVIEW_TOO_LARGE",
-            )
-        return response
+        return await asyncio.to_thread(wire.preview_response, prepared, MESSAGE_BYTES)
 
     async def DeleteDocument(  # noqa: N802 - the contract's name
         self,

@@ -22,6 +22,7 @@ from sluice.ingest.v1 import ingest_pb2 as pb
 PART_BYTES = 1024 * 1024
 PAGE_SIZE = 100
 LARGEST_PAGE = 1_000
+_AROUND_CHUNK = 8  # most bytes of a chunk's tag and length in a message
 
 N = TypeVar("N")
 T = TypeVar("T")
@@ -106,13 +107,24 @@ def put_response(done: Put) -> pb.PutDocumentResponse:
     )
 
 
-def preview_response(prepared: Prepared) -> pb.PreviewDocumentResponse:
-    pairs = zip(prepared.passages, prepared.chunks, strict=True)
-    return pb.PreviewDocumentResponse(
-        revision=prepared.revision,
-        metadata=_metadata(prepared.document.metadata),
-        chunks=[_preview_chunk(passage, chunk) for passage, chunk in pairs],
+def preview_response(prepared: Prepared, limit: int) -> pb.PreviewDocumentResponse:
+    """What would be stored. Raises InvalidInput (PREVIEW_TOO_LARGE) above `limit` bytes."""
+    response = pb.PreviewDocumentResponse(
+        revision=prepared.revision, metadata=_metadata(prepared.document.metadata)
     )
+    size = response.ByteSize()
+    for passage, chunk in zip(prepared.passages, prepared.chunks, strict=True):
+        shown = _preview_chunk(passage, chunk)
+        size += shown.ByteSize() + _AROUND_CHUNK
+        if size > limit:
+            raise InvalidInput(
+                f"{prepared.document.id}: too large to be shown, in {len(prepared.chunks):,}"
+                " chunks; it can be stored",
+                field="data",
+                reason="PREVIEW_TOO_LARGE",
+            )
+        response.chunks.append(shown)
+    return response
 
 
 def document(head: StoredPassage) -> pb.Document:

@@ -9,6 +9,8 @@ from services.ingest.adapters.reply import Converted, answer
 
 def convert(data: bytes) -> Converted:
     match data[:1]:
+        case b"l":
+            return Converted(str(len(data)))
         case b"h":
             threading.Event().wait()
         case b"m":

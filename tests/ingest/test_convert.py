@@ -50,6 +50,15 @@ def test_a_converter_that_dies_takes_nothing_with_it(first: bytes) -> None:
     assert refusal.value.reason == "NOT_CONVERTED"
 
 
+def test_a_document_larger_than_a_pipe_arrives_whole() -> None:
+    assert asked(b"l" * 5_000_000) == "5000000"
+
+
+def test_a_process_that_never_reads_holds_nobody_up() -> None:
+    with pytest.raises(InvalidInput, match="it is damaged, or takes more"):
+        run("tests.ingest.missing", b"x" * 5_000_000, "x.pdf", NEVER)
+
+
 def test_a_converter_that_prints_is_heard_all_the_same() -> None:
     assert asked(b"p") == "read"
 

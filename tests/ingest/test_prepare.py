@@ -194,7 +194,10 @@ def test_plain_text_is_read_without_markdown() -> None:
 
 
 SENTENCE = "The pump is stopped before the valve is opened, and the gauge is read by two."
-PAGES = [[line("Pump manual", 780, 24), *paragraph(SENTENCE, 740, 40)], [*paragraph(SENTENCE, 740, 40)]]
+PAGES = [
+    [line("Pump manual", 780, 24), *paragraph(SENTENCE, 740, 40)],
+    [*paragraph(SENTENCE, 740, 40)],
+]
 HTML = b"""<html><head><title>Pump manual</title>
 <meta name="access" content="restricted"><meta name="groups" content="sre, dba">
 <meta name="publication_state" content="draft"><meta name="generator" content="x"></head>

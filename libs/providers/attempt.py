@@ -31,6 +31,8 @@ def connect(base_url: str, key: str | Tokens, attempt_timeout: float) -> AsyncOp
         base_url=base_url, api_key=key or "unused", max_retries=0, timeout=attempt_timeout
     )
     client.organization = client.project = None
+    # It takes these from OPENAI_CUSTOM_HEADERS, over its key even, and offers no other way out.
+    client._custom_headers = {}  # noqa: SLF001 - as above
     return client
 
 

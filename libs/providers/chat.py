@@ -66,12 +66,6 @@ class Reply:
         self._is_refused = False
         self._has_ended = False
 
-    @property
-    def charged(self) -> int:
-        """Tokens that the pool is charged: those reported, else those reserved."""
-        reservation = self._attempt.reservation
-        return reservation.tokens if reservation.used is None else reservation.used
-
     def __aiter__(self) -> Self:
         return self
 

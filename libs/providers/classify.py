@@ -118,6 +118,7 @@ def _logged(failed: SluiceError, pool: str, text: str, status: int | None = None
         pool=pool,
         reason=failed.reason,
         problem=failed.message,
+        mend=_MEND.get(failed.reason),
         retry_after=failed.retry_after,
         status=status,
         provider_text=text[:LOGGED_CHARACTERS],
@@ -243,6 +244,14 @@ def _no_credentials(_: _Said) -> SluiceError:
     )
 
 
+# Of the endpoint's settings, those that mend a failure.
+_MEND = {
+    "PROVIDER_CREDENTIALS": "api_key or credentials",
+    "PROVIDER_QUOTA": "the account's plan",
+    "DEPLOYMENT_UNKNOWN": "model or base_url",
+    "UNSUPPORTED_OPTION": ("limit_parameter, temperature, reasoning_effort or structured_output"),
+    "CONTEXT_LENGTH": "context_limit or output_tokens",
+}
 _WORDS = (
     (CONTEXT, _too_long),
     (REFUSAL, _refused),

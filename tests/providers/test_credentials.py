@@ -147,3 +147,22 @@ def test_what_entra_needs_is_named_where_it_is_missing(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "azure.identity.aio", None)
     with pytest.raises(failures.Misconfigured, match=r"pip install 'sluice\[azure\]'"):
         credentials.of("entra", "")
+
+
+async def test_nothing_is_taken_from_the_environment(
+    make: Make, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = {
+        "OPENAI_API_KEY": "foreign",
+        "OPENAI_ADMIN_KEY": "foreign",
+        "OPENAI_ORG_ID": "foreign",
+        "OPENAI_PROJECT_ID": "foreign",
+        "OPENAI_BASE_URL": "http://foreign.invalid",
+        "OPENAI_CUSTOM_HEADERS": "Authorization: Bearer foreign\nX-Other: foreign",
+    }
+    for variable, text in foreign.items():
+        monkeypatch.setenv(variable, text)
+    provider.script(replies.answer("one"))
+    await ask(make(key="sk-1"))
+    assert sent(provider) == ["Bearer sk-1"]
+    assert "foreign" not in str(provider.arrivals[0].headers)

@@ -82,7 +82,7 @@ class Attempts:
             attempt = Attempt(self.pool, self.bucket, reservation, request, own)
             if attempt.remaining() <= 0:
                 reservation.not_begun()
-                raise _over()
+                raise attempt.late()
             yield attempt
             if attempt.failure is None:
                 self.bucket.available()
@@ -114,6 +114,12 @@ class Attempt:
         """Seconds left for it; zero or below when spent."""
         return min(end.remaining() for end in (self.request, self.own) if end)
 
+    def late(self) -> SluiceError:
+        """Whose time it is that ends first."""
+        if self.request is not None and self.request.at <= self.own.at:
+            return DeadlineExceeded("the time for this request is over")
+        return failures.AttemptTimeout("the model provider did not answer in time")
+
     @asynccontextmanager
     async def bounded(self) -> AsyncIterator[None]:
         """For the body's waits on the provider, of which one call may have several.
@@ -123,6 +129,10 @@ class Attempt:
         cancels anything else. Raises DeadlineExceeded, and for the call's own failures one of
         `failures`.
         """
+        if self.remaining() <= 0:
+            # The reader took the time, which says nothing of the provider.
+            self.failure = self.late()
+            raise self.failure
         try:
             async with self._in_time():
                 yield
@@ -157,10 +167,4 @@ class Attempt:
         except TimeoutError as error:
             if not clock.expired():
                 raise
-            if self.request is not None and self.request.at <= self.own.at:
-                raise _over() from error
-            raise failures.AttemptTimeout("the model provider did not answer in time") from error
-
-
-def _over() -> DeadlineExceeded:
-    return DeadlineExceeded("the time for this request is over")
+            raise self.late() from error

@@ -10,6 +10,7 @@ import pytest
 
 from capacity import CapacityCircuitOpen, CapacityRefused, Workload
 from capacity.circuit import FAILURES
+from chassis.deadlines import Deadline
 from providers import failures
 from providers.chat import ChatClient, Completion, Reply
 from tests.providers.asking import ESTIMATE, INPUT, MESSAGES, TEXT, Make
@@ -133,17 +134,38 @@ async def test_an_error_of_the_readers_own_passes_as_it_is(
     assert await pool.places_taken() == 0
 
 
+async def used_up(reply: Reply) -> None:
+    """The reader's own work, which outlasts the attempt."""
+    reply._attempt.own = Deadline.after(0.05)
+    while reply._attempt.remaining() > 0:
+        await asyncio.sleep(0.01)
+
+
 async def test_the_end_of_its_time_never_interrupts_what_the_reader_does(
     make: Make, provider: ScriptedProvider, pool: Pool
 ) -> None:
     provider.script(replies.stalled(replies.chunk("half")))
-    async with streamed(make(attempt_seconds=0.3)) as reply:
+    async with streamed(make()) as reply:
         await anext(reply)
-        await asyncio.sleep(0.35)  # the reader's own work outlasts the attempt
+        await used_up(reply)
         with pytest.raises(failures.AttemptTimeout):
             await anext(reply)
     assert await provider.departure(0)
     assert await pool.places_taken() == 0
+
+
+async def test_a_slow_reader_says_nothing_of_the_provider(
+    make: Make, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity.circuit.FAILURES", 1)
+    provider.script(replies.answer(TEXT), replies.answer(TEXT))
+    client = make()
+    async with streamed(client) as reply:
+        await anext(reply)
+        await used_up(reply)
+        with pytest.raises(failures.AttemptTimeout):
+            await anext(reply)
+    assert (await read(client))[1].text == TEXT
 
 
 @pytest.mark.parametrize("deltas", [0, 1])

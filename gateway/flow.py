@@ -10,17 +10,24 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from chassis import deadlines
 from chassis.errors import DeadlineExceeded, Exhausted, SluiceError, Unavailable
-from gateway.answer import Answer, Found, P, Prompt, S, Written
+from gateway.answer import Answer, Found, Labelled, P, Prompt, S, Written
 from gateway.outcome import Mode, Outcome, Reason
 from gateway.question import Question
 from gateway.telling import RetractionReason, Tell, Telling
 
 T = TypeVar("T")
+S_contra = TypeVar("S_contra", bound=Labelled, contravariant=True)
 
 
-class Retrieval(Protocol[P]):
+class Retrieval(Protocol[P, S_contra]):
     async def retrieve(self, question: Question) -> Found[P]: ...
+
+    async def gone(
+        self, question: Question, epoch: int, sources: Sequence[S_contra]
+    ) -> frozenset[str]:
+        """Labels of the sources that are no longer live, or no longer the caller's to read."""
 
 
 class Assembly(Protocol[P, S]):
@@ -37,6 +44,8 @@ class Generation(Protocol[S]):
         """The same. Text that may be shown on the way is told, and withdrawn if need be."""
 
 
+# Kept back from the stages, so that evidence can be looked at again even where time runs out.
+CHECK_SECONDS = 0.1
 # What a stage raises when it is not to be had. The flow says so in an outcome.
 OUTAGES = (Unavailable, Exhausted, DeadlineExceeded)
 NOTHING_FOUND = Written(Outcome(Mode.ABSTAINED, Reason.NOTHING_FOUND))
@@ -49,7 +58,7 @@ class Flow(Generic[P, S]):
 
     def __init__(
         self,
-        retrieval: Retrieval[P],
+        retrieval: Retrieval[P, S],
         assembly: Assembly[P, S],
         generation: Generation[S],
         *,
@@ -72,7 +81,9 @@ class Flow(Generic[P, S]):
         record = Record(str(self._new_id()), telling, self._clock)
         with structlog.contextvars.bound_contextvars(answer_id=record.answer_id):
             try:
-                answer = record.close(await self._conduct(question, record, telling))
+                with deadlines.keeping(CHECK_SECONDS):
+                    written = await self._conduct(question, record, telling)
+                answer = record.close(await self._confirmed(question, record, written))
             except SluiceError:
                 await telling.retract(RetractionReason.INTERRUPTED)
                 raise
@@ -107,6 +118,27 @@ class Flow(Generic[P, S]):
         except OUTAGES as error:
             return _outage("generate", error, Reason.MODEL_UNAVAILABLE)
 
+    async def _confirmed(
+        self, question: Question, record: "Record[S]", written: Written
+    ) -> Written:
+        """What may still be shown now: documents and rights may have changed meanwhile.
+
+        Without an answer to that nothing is shown.
+        """
+        if not record.sources or written.outcome.mode is Mode.ABSTAINED:
+            return written
+        try:
+            gone = await self._retrieval.gone(question, record.epoch, record.sources)
+        except OUTAGES as error:
+            record.sources = ()
+            outage = _outage("retrieve", error, Reason.RETRIEVAL_UNAVAILABLE)
+            return _withdrawn(written, outage.outcome)
+        record.sources = [source for source in record.sources if source.label not in gone]
+        if gone.isdisjoint(citation.label for citation in written.citations):
+            return written
+        log.info("evidence_gone", labels=len(gone))
+        return _withdrawn(written, Outcome(Mode.UNAVAILABLE, Reason.RETRIEVAL_UNAVAILABLE))
+
     async def _write(self, question: Question, prompt: Prompt[S], telling: Telling[S]) -> Written:
         if telling.heard:
             return await self._generation.stream(question, prompt, telling)
@@ -120,6 +152,13 @@ def _outage(stage: str, error: SluiceError, otherwise: Reason) -> Written:
     if isinstance(error, Exhausted):
         return Written(Outcome(Mode.UNAVAILABLE, Reason.CAPACITY))
     return Written(Outcome(Mode.UNAVAILABLE, otherwise))
+
+
+def _withdrawn(written: Written, outcome: Outcome) -> Written:
+    """Nothing of what was written but what it cost. Where nothing was, its own outcome stays."""
+    if not written.outcome.has_content:
+        return written
+    return Written(outcome, usage=written.usage, provenance=written.provenance)
 
 
 def _log_answer(answer: Answer[S]) -> None:

@@ -37,6 +37,21 @@ class Retrieve:
         found = await self._line.call(self._stub.Retrieve, request)
         return Found(found.passages, score_space_of(found.score_space), found.epoch)
 
+    async def gone(
+        self, question: Question, epoch: int, sources: Sequence[Source]
+    ) -> frozenset[str]:
+        request = retrieve_pb2.CheckPassagesRequest(
+            epoch=epoch,
+            point_ids=[passage.point_id for source in sources for passage in source.passages],
+            publication_states=filters_message(question.filters).publication_states,
+        )
+        gone = set((await self._line.call(self._stub.CheckPassages, request)).gone)
+        return frozenset(
+            source.label
+            for source in sources
+            if not gone.isdisjoint(passage.point_id for passage in source.passages)
+        )
+
 
 class Assemble:
     """Asks the assemble stage."""

@@ -1,6 +1,8 @@
 """The one place that computes deadlines. A deadline is absolute and only ever shrinks."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -53,3 +55,14 @@ def within(seconds: float) -> Deadline:
     """The request's deadline capped at `seconds` from now."""
     deadline = current()
     return deadline.earlier(seconds) if deadline else Deadline.after(seconds)
+
+
+@contextmanager
+def keeping(seconds: float) -> Iterator[None]:
+    """Let the block's work end so many seconds before the request's own deadline, if it has one."""
+    whole = current()
+    kept = _current.set(Deadline(whole.at - seconds) if whole else None)
+    try:
+        yield
+    finally:
+        _current.reset(kept)

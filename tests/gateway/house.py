@@ -61,6 +61,7 @@ class Stage:
     """A stage whose RPC does what the test says; it verifies its own internal tokens.
 
     Asked for a stream, generate tells the words of its reply unless the test says something else.
+    Asked to look at evidence again, retrieve finds it as it was.
     """
 
     name: str
@@ -69,13 +70,19 @@ class Stage:
     request: type[Message]
     behaviour: Behaviour = field(init=False)
     telling: Telling = field(init=False)
+    checking: Behaviour = field(init=False)
+    checked: list[Any] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     called: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     server: grpc.aio.Server | None = None
 
     def __post_init__(self) -> None:
-        self.behaviour, self.telling = self.normal, self.tell_reply
+        self.reset()
+
+    async def check(self, request: retrieve_pb2.CheckPassagesRequest, _context: object) -> Message:
+        self.checked.append(request)
+        return await self.checking(request)
 
     async def answer(
         self, request: Message, context: grpc.aio.ServicerContext[Any, Any]
@@ -129,7 +136,9 @@ class Stage:
 
     def reset(self) -> None:
         self.behaviour, self.telling = self.normal, self.tell_reply
+        self.checking = returning(retrieve_pb2.CheckPassagesResponse(epoch=FOUND.epoch))
         self.seen.clear()
+        self.checked.clear()
         self.called.clear()
         self.cancelled.clear()
 
@@ -158,9 +167,14 @@ class Stage:
             generate_pb2.GenerateStreamRequest.FromString,
             lambda reply: reply.SerializeToString(),
         )
+        check: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(
+            self.check,
+            retrieve_pb2.CheckPassagesRequest.FromString,
+            lambda reply: reply.SerializeToString(),
+        )
         title = self.name.title()
-        service = f"sluice.{self.name}.v1.{title}Service"
-        return grpc.method_handlers_generic_handler(service, {title: one, f"{title}Stream": many})
+        calls = {title: one, f"{title}Stream": many, "CheckPassages": check}
+        return grpc.method_handlers_generic_handler(f"sluice.{self.name}.v1.{title}Service", calls)
 
     async def stop(self) -> None:
         if self.server:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chassis import deadlines
+from chassis.deadlines import Deadline
 from chassis.errors import (
     DeadlineExceeded,
     Exhausted,
@@ -19,7 +21,7 @@ from chassis.errors import (
     SluiceError,
     Unavailable,
 )
-from gateway.answer import Answer, Citation, Found, Prompt, Written
+from gateway.answer import Answer, Citation, Found, Prompt, Provenance, Usage, Written
 from gateway.flow import Flow
 from gateway.outcome import TABLE, Acceptance, Mode, Outcome, Reason
 from gateway.question import Question
@@ -59,6 +61,8 @@ class Stages:
     errors: dict[str, SluiceError] = field(default_factory=dict)
     script: Sequence[str | RetractionReason] = ()
     written: Written = ANSWERED
+    lost: frozenset[str] = frozenset()
+    looked_at: list[tuple[int, list[str]]] = field(default_factory=list)
 
     def _work(self, stage: str) -> None:
         self.clock.now += self.seconds.get(stage, 0)
@@ -68,6 +72,11 @@ class Stages:
     async def retrieve(self, question: Question) -> Found[str]:
         self._work("retrieve")
         return Found(["a", "b"], "COSINE", 3)
+
+    async def gone(self, question: Question, epoch: int, sources: Sequence[Page]) -> frozenset[str]:
+        self._work("check")
+        self.looked_at.append((epoch, [source.label for source in sources]))
+        return self.lost
 
     async def assemble(self, question: Question, found: Found[str]) -> Prompt[Page]:
         self._work("assemble")
@@ -176,6 +185,88 @@ async def test_shown_text_is_withdrawn_when_the_rest_fails(
         Retraction(reason),
     ]
     assert isinstance(heard[-1], Answer) != isinstance(error, Internal | Forbidden)
+
+
+RETRIEVAL_GONE = Outcome(Mode.UNAVAILABLE, Reason.RETRIEVAL_UNAVAILABLE)
+SPENT = Written(
+    ANSWERED.outcome, ANSWERED.text, ANSWERED.citations, Usage(9, 3, 1, "m"), Provenance("first")
+)
+
+
+async def test_the_evidence_is_looked_at_again_before_it_is_shown() -> None:
+    stages = Stages()
+    assert (await ask(stages)).sources == [Page("b")]
+    assert stages.looked_at == [(3, ["a", "b"])]
+
+
+async def test_an_answer_whose_cited_evidence_is_gone_is_withdrawn_with_it() -> None:
+    stages = Stages(script=["Because. [b]"], written=SPENT, lost=frozenset("b"))
+    *_, stage, withdrawn, answer = await told(stages)
+    assert (stage, withdrawn) == (
+        Stage("generate", 0.0),
+        Retraction(RetractionReason.EVIDENCE_CHANGED),
+    )
+    assert isinstance(answer, Answer)
+    assert answer.written == Written(RETRIEVAL_GONE, usage=SPENT.usage, provenance=SPENT.provenance)
+    assert answer.sources == [Page("a")]
+
+
+async def test_an_answer_stands_whose_other_evidence_is_gone() -> None:
+    answer = await ask(Stages(lost=frozenset("a")))
+    assert (answer.written, answer.sources) == (ANSWERED, [Page("b")])
+
+
+async def test_passages_in_an_answers_stead_are_looked_at_too() -> None:
+    stages = Stages(lost=frozenset("A"), errors={"assemble": Unavailable("down")})
+    answer = await ask(stages)
+    assert (answer.written.outcome.reason, answer.sources) == (
+        Reason.MODEL_UNAVAILABLE,
+        [Page("B")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Unavailable("down"), Reason.RETRIEVAL_UNAVAILABLE),
+        (Exhausted("full"), Reason.CAPACITY),
+        (DeadlineExceeded("late"), Reason.DEADLINE),
+    ],
+)
+async def test_what_cannot_be_looked_at_again_is_not_shown(
+    error: SluiceError, reason: Reason
+) -> None:
+    stages = Stages(errors={"check": error}, script=["Because. [b]"])
+    *_, withdrawn, answer = await told(stages)
+    assert isinstance(withdrawn, Retraction)
+    assert isinstance(answer, Answer)
+    assert (answer.written, answer.sources) == (Written(Outcome(Mode.UNAVAILABLE, reason)), ())
+    stages.written = Written(Outcome(Mode.UNAVAILABLE, Reason.REFUSED))
+    answer = await ask(stages)
+    assert (answer.written, answer.sources) == (stages.written, ())
+
+
+async def test_nothing_is_looked_at_again_where_nothing_is_shown() -> None:
+    insufficient = Written(Outcome(Mode.ABSTAINED, Reason.EVIDENCE_INSUFFICIENT))
+    abstaining, failing = Stages(written=insufficient), Stages(errors={"retrieve": Unavailable("")})
+    await ask(abstaining)
+    await ask(failing)
+    assert abstaining.looked_at == failing.looked_at == []
+
+
+async def test_time_is_kept_to_look_at_the_evidence_again() -> None:
+    left = {}
+
+    class Timed(Stages):
+        def _work(self, stage: str) -> None:
+            left[stage] = deadlines.within(1_000).remaining()
+            super()._work(stage)
+
+    whole = Deadline.after(10)
+    deadlines.enter(whole)
+    await ask(Timed())
+    assert left["check"] > 9.95 > left["retrieve"] > left["generate"]
+    assert deadlines.current() == whole
 
 
 STEPS = st.lists(st.sampled_from(["", "Be", "cause. [b]", "x", *RetractionReason]), max_size=6)

@@ -34,6 +34,11 @@ class Stages:
         RetrieveRequest(question=question.text, filters=filters).SerializeToString()
         return Found([], "", 0)
 
+    async def gone(
+        self, question: Question, epoch: int, sources: Sequence[Source]
+    ) -> frozenset[str]:
+        raise RuntimeError("nothing was found")
+
     async def assemble(self, question: Question, found: Found[Passage]) -> Prompt[Source]:
         raise RuntimeError("nothing was found")
 

@@ -29,6 +29,11 @@ class Spent:
         self.seen = in_flight()
         raise Exhausted("used up")
 
+    async def gone(
+        self, question: Question, epoch: int, sources: Sequence[Source]
+    ) -> frozenset[str]:
+        raise RuntimeError("nothing was found")
+
     async def assemble(self, question: Question, found: Found[Passage]) -> Prompt[Source]:
         raise RuntimeError("nothing was found")
 

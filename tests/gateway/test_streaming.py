@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict
 
 from chassis import errors
 from sluice.answer.v1 import answer_pb2, outcome_pb2
+from sluice.evidence.v1 import evidence_pb2
 from sluice.generate.v1 import generate_pb2
 from sluice.retrieve.v1 import retrieve_pb2
 from tests.gateway.house import (
@@ -22,6 +23,8 @@ from tests.gateway.house import (
     Told,
     delta,
     final,
+    hanging,
+    passage,
     raising,
     retraction,
     returning,
@@ -246,6 +249,55 @@ async def test_text_that_does_not_hold_is_withdrawn_before_the_answer(
     ]
     withdrawn = [Told("retract", {"reason": why})] if why else []
     assert told == [*shown, *withdrawn, Told("answer", outcome)]
+
+
+GONE = retrieve_pb2.CheckPassagesResponse(gone=[passage(1).point_id], epoch=8)
+
+
+async def test_an_answer_whose_evidence_went_away_is_withdrawn_on_every_way_out(
+    house: House,
+) -> None:
+    house.retrieve.checking = returning(GONE)
+    assert (await heard(house))[-2:] == [
+        Told("retract", {"reason": "EVIDENCE_CHANGED"}),
+        Told("answer", ("UNAVAILABLE", "RETRIEVAL_UNAVAILABLE")),
+    ]
+    for answer in ((await house.hear())[-1].content, (await house.ask()).json()):
+        assert (answer["text"], answer["citations"]) == ("", [])
+        assert [source["label"] for source in answer["sources"]] == ["S2"]
+        assert answer["usage"]["input_tokens"] == 42
+    assert house.retrieve.checked[0] == retrieve_pb2.CheckPassagesRequest(
+        epoch=7, point_ids=[passage(1).point_id, passage(2).point_id]
+    )
+
+
+async def test_evidence_is_looked_at_again_in_the_states_that_were_searched(house: House) -> None:
+    await house.ask({"question": QUESTION, "filters": {"publication_states": ["draft"]}})
+    assert house.retrieve.checked[0].publication_states == [evidence_pb2.PUBLICATION_STATE_DRAFT]
+
+
+async def test_what_cannot_be_looked_at_again_is_not_shown(house: House) -> None:
+    house.retrieve.checking = raising(errors.Unavailable("index down, driver text"))
+    assert (await heard(house))[-2:] == [
+        Told("retract", {"reason": "EVIDENCE_CHANGED"}),
+        Told("answer", ("UNAVAILABLE", "RETRIEVAL_UNAVAILABLE")),
+    ]
+    answer = (await house.ask()).json()
+    assert (answer["reason"], answer["text"], answer["sources"]) == (
+        "RETRIEVAL_UNAVAILABLE",
+        "",
+        [],
+    )
+
+
+async def test_where_time_runs_out_there_is_some_left_to_look_at_the_passages(
+    house: House,
+) -> None:
+    house.retrieve.checking = returning(GONE)
+    house.generate.behaviour = hanging
+    answer = (await house.ask(Request_Timeout="0.6")).json()
+    assert (answer["mode"], answer["reason"]) == ("UNAVAILABLE", "DEADLINE")
+    assert [source["label"] for source in answer["sources"]] == ["S2"]
 
 
 async def test_a_stage_that_dies_in_the_middle_withdraws_the_text_and_shows_the_passages(

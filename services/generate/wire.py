@@ -1,6 +1,7 @@
 """The contract's messages as the domain's nouns, and back."""
 
 import math
+from collections.abc import Sequence
 from typing import assert_never
 
 from chassis.errors import InvalidInput
@@ -33,13 +34,16 @@ _ROLES = {assemble_pb2.ROLE_SYSTEM: Role.SYSTEM, assemble_pb2.ROLE_USER: Role.US
 
 def task(request: pb.GenerateRequest, tenant: str) -> Task:
     """Raises InvalidInput that names the field."""
-    is_cosine = request.score_space == evidence_pb2.SCORE_SPACE_COSINE
+    meaning, scores = _scores(request)
     found = Task(
         tenant=tenant,
         question=request.question,
         messages=tuple(_message(at, message) for at, message in enumerate(request.messages)),
-        sources=tuple(_source(at, source) for at, source in enumerate(request.sources)),
-        scores=Scores.COSINE if is_cosine else Scores.OTHER,
+        sources=tuple(
+            _source(at, source, score)
+            for at, (source, score) in enumerate(zip(request.sources, scores, strict=True))
+        ),
+        scores=meaning,
         input_tokens=request.input_tokens,
         instructions_version=request.instructions_version,
     )
@@ -75,10 +79,24 @@ def _message(at: int, message: assemble_pb2.Message) -> Message:
     return Message(_ROLES[message.role], message.content)
 
 
-def _source(at: int, source: evidence_pb2.Source) -> Source:
+def _scores(request: pb.GenerateRequest) -> tuple[Scores, Sequence[float]]:
+    """A score for each source: a cosine wherever all of them tell one, whatever they came by."""
+    told = [source.score for source in request.sources]
+    if request.score_space == evidence_pb2.SCORE_SPACE_COSINE:
+        return Scores.COSINE, told
+    cosines = [score for source in request.sources if (score := _cosine(source)) is not None]
+    return (Scores.COSINE, cosines) if len(cosines) == len(told) else (Scores.OTHER, told)
+
+
+def _cosine(source: evidence_pb2.Source) -> float | None:
+    """The best one among its passages, which a fused search tells beside its scores."""
+    return max((each.cosine for each in source.passages if each.HasField("cosine")), default=None)
+
+
+def _source(at: int, source: evidence_pb2.Source, score: float) -> Source:
     if not source.label:
         raise InvalidInput("a source needs a label", field=f"sources[{at}].label")
-    if not math.isfinite(source.score):
+    if not math.isfinite(source.score) or not math.isfinite(score):
         raise InvalidInput("the score is not a finite number", field=f"sources[{at}].score")
     return Source(
         label=source.label,
@@ -87,7 +105,7 @@ def _source(at: int, source: evidence_pb2.Source) -> Source:
         headings=tuple(source.heading_path),
         text=source.included_text,
         blocks=tuple(_block(block) for block in source.blocks),
-        score=source.score,
+        score=score,
         is_suspected=source.suspected_injection,
         level=_LEVELS.get(source.access_level, AccessLevel.RESTRICTED),
     )

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from services.generate.evidence import Source
 from services.generate.marks import Statement, statements
+from services.generate.names import named
 from services.generate.result import Citation
 from services.generate.support import Carrier, support
 
@@ -21,17 +23,24 @@ class Carriers:
     """The sources as carriers of statements, each read once, when it is first cited."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self._texts = {source.label: source.text for source in sources}
+        self._sources = {source.label: source for source in sources}
         self._read: dict[str, Carrier] = {}
 
     def support(self, statement: Statement, labels: Iterable[str]) -> float:
         """How far the labelled sources together carry a statement; 0 by none."""
         carriers = [self._carrier(label) for label in labels]
-        return support(statement.text, carriers) if carriers else 0.0
+        return support(statement.text, carriers, self._named) if carriers else 0.0
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """What any source calls by name: a sentence that begins with one may mean a name too."""
+        return frozenset().union(*(named(source.text) for source in self._sources.values()))
 
     def _carrier(self, label: str) -> Carrier:
         if label not in self._read:
-            self._read[label] = Carrier.read(self._texts[label])
+            source = self._sources[label]
+            heading = "\n".join([source.title, *source.headings])
+            self._read[label] = Carrier.read(source.text, heading)
         return self._read[label]
 
 

@@ -32,8 +32,6 @@ class Partial:
 
     def __init__(self) -> None:
         self.status = ""
-        self.answer_ended = False
-        self.ended = False
         self._delta, self._at = "", 0
         self._told: list[str] = []
         self._names: set[str] = set()
@@ -53,7 +51,6 @@ class Partial:
             yield from self._fence()
         yield from self._sign("{")
         yield from self._fields()
-        self.ended = True
         for sign in _FENCE if is_fenced else "":
             yield from self._sign(sign)
         yield from self._white()
@@ -90,7 +87,6 @@ class Partial:
         elif name == "answer":
             yield from self._sign('"')
             yield from self._string(self._told)
-            self.answer_ended = True
         else:
             yield from self._skip()
 

@@ -15,7 +15,8 @@ class Release:
 
     By sentence, a sentence is shown with the marks that follow it, once its sources carry it by
     `floor`, 0 to 1; one without marks is shown with the next that has some. The first that falls
-    below the floor ends it. By token, all is shown but what may become a mark.
+    below the floor ends it. By token, all is shown but what may become a mark. What is held at the
+    reply's end waits for the verdict on the whole.
     """
 
     def __init__(
@@ -41,25 +42,14 @@ class Release:
             return ""
         told = "".join(self._early)
         self._early.clear()
-        return self._release(self._shown.take(self._admitted_in(self._marks.take(told))))
-
-    def rest(self) -> str:
-        """What was held back and is good, at the reply's end. Raises InvalidOutput if it is cut."""
-        if not self._reply.ended:
-            raise InvalidOutput("not the agreed JSON: cut short")
-        if self._reply.status != "answered":
-            return ""
-        pieces = self._admitted_in(self._marks.rest())
-        return self._release(self._shown.take(pieces) + self._shown.rest())
+        shown = self._shown.take(self._admitted_in(self._marks.take(told)))
+        self._released.append(shown)
+        return shown
 
     def _admitted_in(self, pieces: list[Piece]) -> list[Piece]:
         if not all(self._admitted.issuperset(piece.labels) for piece in pieces):
             raise InvalidOutput("a source that was not admitted")
         return pieces
-
-    def _release(self, text: str) -> str:
-        self._released.append(text)
-        return text
 
 
 class Tokens:
@@ -67,9 +57,6 @@ class Tokens:
 
     def take(self, pieces: Sequence[Piece]) -> str:
         return "".join(piece.text for piece in pieces)
-
-    def rest(self) -> str:
-        return ""
 
 
 class Sentences:
@@ -91,14 +78,6 @@ class Sentences:
             return ""
         self._held += [piece.text for piece in pieces]
         return "".join([self._marked(told) for told in self._statements.take(pieces)])
-
-    def rest(self) -> str:
-        if self._is_stopped:
-            return ""
-        marked = [self._marked(told) for told in self._statements.rest()]
-        shown = "".join([*marked, self._judged()])
-        # Nothing is left but white space.
-        return shown if self._is_stopped else shown + "".join(self._held)
 
     def _marked(self, told: Statement) -> str:
         self._waiting.append(told)

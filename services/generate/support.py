@@ -1,76 +1,243 @@
 """Whether the cited text carries a statement. A cheap check of words, not a proof."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from services.generate import words
-from services.generate.sentences import sentences
-from services.generate.vocabulary import NEGATIONS, NUMBERS
+from services.generate.names import beginnings, names
+from services.generate.polarity import Bound, bounds, contradicts, is_negated
+from services.generate.quantities import KANJI_NUMBER, Quantity, quantities
+from services.generate.sentences import Span, lines, sentences
+from services.generate.units import NUMBER_WORDS, SHARES, UNITS
+from services.generate.vocabulary import COUNTED_DAYS, DATES, NEGATIONS
 
-# Numbers and negations decide what a sentence says: where one is missing, or added, this is the
-# most that is left, well below any sensible floor.
+# Numbers, names and negations decide what a sentence says: where one is missing, or added, this is
+# the most that is left, well below any sensible floor.
 BROKEN = 0.25
 # Of the cited sentences, those that come this near to the closest one tell whether it is negated.
 NEAR = 0.9
+# A number counts where the words of its sentence carry this share of what the closest ones do, and
+# this share where those tell another number of its kind.
+BESIDE, BESIDE_RIVAL = 0.3, 0.7
+
+_CLAUSE = re.compile(
+    r"[,;:\u3001\uff0c\uff1b\uff1a\u2013\u2014]\s*|\s(?:and|but|und|aber|e|mas|y|pero|et|mais)\s"
+)
+_UNSPACED = re.compile("[\u3040-\u9fff]+")
+_TOKEN = re.compile(r"[\w.-]*\w")
+_COUNTED_DAY = re.compile(rf"\b({'|'.join(COUNTED_DAYS)})s?(?=-feiras?\b)")
+
+_Likeness = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a sentence says, as far as words show it."""
+
+    words: frozenset[str]
+    quantities: tuple[Quantity, ...]
+    bounds: frozenset[Bound]
+    is_negated: bool
+
+    @classmethod
+    def read(cls, text: str, language: str) -> "Told":
+        return cls(
+            frozenset(_content(text)),
+            tuple(quantities(text, language)),
+            bounds(text),
+            is_negated(text, language),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A source's text, read once for all statements: its words, and its sentences' words."""
+    """A source, read once for all statements and for some time: questions share sources.
 
-    told: frozenset[str]
-    sentences: tuple[tuple[frozenset[str], bool], ...]
+    `words` are those of its headings too; `clauses` are the parts of its sentences.
+    """
+
+    language: str
+    words: frozenset[str]
+    tokens: frozenset[str]
+    sentences: tuple[Told, ...]
+    clauses: tuple[Told, ...]
 
     @classmethod
-    def read(cls, text: str) -> "Carrier":
-        shown = [span.of(text) for span in sentences(text)]
+    @lru_cache(maxsize=512)
+    def read(cls, text: str, heading: str = "") -> "Carrier":
+        language = words.language(text)
+        shown = [span.of(text) for span in _sentences(text)]
+        clauses = [part for each in shown for part in _CLAUSE.split(each) if part]
+        whole = f"{heading}\n{text}"
         return cls(
-            frozenset(_told(text)),
-            tuple((frozenset(_told(each)), _is_negated(each)) for each in shown),
+            language,
+            frozenset(_content(whole)),
+            frozenset(_TOKEN.findall(_UNSPACED.sub(" ", words.plain(whole)))),
+            tuple(Told.read(each, words.language(each) or language) for each in shown),
+            tuple(Told.read(each, words.language(each) or language) for each in clauses),
         )
 
 
-def support(statement: str, carriers: Sequence[Carrier]) -> float:
+def support(
+    statement: str, carriers: Sequence[Carrier], others: Collection[str] = frozenset()
+) -> float:
     """Share of the statement's content words that the sources carry together, 0 to 1.
 
-    A statement without content words says nothing and is carried.
+    At most BROKEN where a number, a unit, a day or a name is another one, or a negation or a bound
+    was turned around. `others` are names of other sources, folded. A statement without content
+    says nothing and is carried.
     """
-    told = _told(statement)
-    if not told:
-        return 1.0
-    shown = frozenset[str]().union(*(carrier.told for carrier in carriers))
-    share = _carried(told, shown) / len(told)
-    if _has_strange_number(told, shown) or _turns_around(statement, told, carriers):
-        return min(share, BROKEN)
-    return share
+    language = words.language(statement) or (carriers[0].language if carriers else "")
+    told = Told.read(statement, language)
+    shown = frozenset[str]().union(*(carrier.words for carrier in carriers))
+    judged = _Judged(told, {word: _alike(word, shown) for word in told.words}, carriers)
+    is_broken = (
+        not _DATED.intersection(told.words) <= shown
+        or not judged.carries_quantities()
+        or judged.is_turned()
+        or not all(_is_named(name, carriers) for name in names(statement, language))
+        or not all(
+            _is_named(name, carriers)
+            for name in beginnings(statement)
+            if words.plain(name) in others
+        )
+    )
+    share = judged.share()
+    return min(share, BROKEN) if is_broken else share
 
 
-def _told(text: str) -> list[str]:
-    """The content words and numbers of a text, each once; small numbers in digits."""
-    found = (NUMBERS.get(word, word) for word in words.words(text))
-    told = (word for word in found if words.is_content(word) and word not in NEGATIONS)
-    return list(dict.fromkeys(told))
+_DATED = frozenset(DATES.values())
 
 
-def _carried(told: Sequence[str], shown: frozenset[str]) -> float:
-    return sum(1.0 if word in shown else words.best_likeness(word, shown) for word in told)
+class _Judged:
+    """A statement against the sentences of its sources, each with how near it comes in words."""
+
+    def __init__(self, told: Told, likeness: _Likeness, carriers: Sequence[Carrier]) -> None:
+        self._told = told
+        self._likeness = likeness
+        self._sentences = [
+            [(self._by_words(each), each) for each in carrier.sentences] for carrier in carriers
+        ]
+        self._clauses = [each for carrier in carriers for each in carrier.clauses]
+
+    def share(self) -> float:
+        """The share of the words; carried quantities count like words, others break it anyway."""
+        counted = len(self._told.quantities)
+        if not self._told.words:
+            return 1.0
+        carried = sum(max(found.values(), default=0.0) for found in self._likeness.values())
+        return (carried + counted) / (len(self._told.words) + counted)
+
+    def carries_quantities(self) -> bool:
+        """Whether all quantities stand in sentences that speak of what the statement does."""
+        return all(self._carries(quantity) for quantity in self._told.quantities)
+
+    def is_turned(self) -> bool:
+        """Whether the closest sentences are negated or bound the other way, all of them."""
+        shown = [told for each in self._sentences for _, told in each]
+        near, closest = self._nearest(shown)
+        if contradicts(self._told.bounds, frozenset().union(*(each.bounds for each in near))):
+            return True
+        if not near or self._agrees(near):
+            return False
+        # One clause may say it all, and what its sentence adds is negated or not.
+        clauses, clause = self._nearest(self._clauses)
+        return clause < NEAR * closest or not self._agrees(clauses)
+
+    def _agrees(self, shown: Sequence[Told]) -> bool:
+        return any(each.is_negated == self._told.is_negated for each in shown)
+
+    def _carries(self, quantity: Quantity) -> bool:
+        told = [other for each in self._beside(quantity) for other in each.quantities]
+        return any(_is_alike(quantity, other) for other in told) or (
+            quantity.is_loose and not any(other.kind == quantity.kind for other in told)
+        )
+
+    def _beside(self, quantity: Quantity) -> Iterator[Told]:
+        """The sentences in which the number may stand."""
+        closest = max((near for each in self._sentences for near, _ in each), default=0.0)
+        nearest = NEAR * closest
+        has_rival = self._has_rival(
+            quantity, [told for each in self._sentences for near, told in each if near >= nearest]
+        )
+        least = (BESIDE_RIVAL if has_rival else BESIDE) * closest
+        for each in self._sentences:
+            # "Above that" means the number of the sentence before.
+            after = [*(near >= nearest for near, _ in each[1:]), False]
+            for (near, told), is_before in zip(each, after, strict=False):
+                if near >= least or (is_before and not has_rival):
+                    yield told
+
+    def _has_rival(self, quantity: Quantity, nearest: Sequence[Told]) -> bool:
+        """Whether the closest sentences tell another number where the statement tells this one."""
+        return any(
+            other.kind == quantity.kind
+            and not any(_is_alike(told, other) for told in self._told.quantities)
+            for each in nearest
+            for other in each.quantities
+        )
+
+    def _nearest(self, shown: Sequence[Told]) -> tuple[list[Told], float]:
+        found = [(self._closeness(each), each) for each in shown]
+        closest = max((closeness for closeness, _ in found), default=0.0)
+        return [each for closeness, each in found if closeness >= NEAR * closest], closest
+
+    def _closeness(self, shown: Told) -> float:
+        """How many of the statement's words and quantities a sentence has."""
+        return self._by_words(shown) + sum(
+            any(_is_alike(quantity, other) for other in shown.quantities)
+            for quantity in self._told.quantities
+        )
+
+    def _by_words(self, shown: Told) -> float:
+        return sum(
+            max((alike for other, alike in found.items() if other in shown.words), default=0.0)
+            for found in self._likeness.values()
+        )
 
 
-def _has_strange_number(told: Sequence[str], shown: frozenset[str]) -> bool:
-    return any(words.is_number(word) and word not in shown for word in told)
+def _is_alike(told: Quantity, shown: Quantity) -> bool:
+    if told.unit == shown.unit:
+        return told.value == shown.value
+    if told.number != shown.number:
+        return False
+    if not told.unit:
+        # "12" for "12 minutes" will do, but 8 of something is not 8 percent.
+        return shown.unit not in SHARES or told.is_bare
+    # In a table the unit may stand in the header.
+    return not shown.unit and shown.is_bare
 
 
-def _turns_around(statement: str, told: Sequence[str], carriers: Sequence[Carrier]) -> bool:
-    """Whether the statement is negated and its closest sentences are not, or the reverse."""
-    close = [
-        (_carried(told, shown), is_negated)
-        for carrier in carriers
-        for shown, is_negated in carrier.sentences
-    ]
-    closest = max((closeness for closeness, _ in close), default=0.0)
-    near = {is_negated for closeness, is_negated in close if closeness >= NEAR * closest}
-    return bool(near) and _is_negated(statement) not in near
+def _is_named(name: str, carriers: Sequence[Carrier]) -> bool:
+    told = words.plain(name)
+    if any(told in carrier.tokens for carrier in carriers):
+        return True
+    shown = frozenset[str]().union(*(carrier.words for carrier in carriers))
+    parts = [DATES.get(word, word) for word in words.words(name)]
+    return all(words.best_likeness(part, shown) >= words.PART for part in parts)
 
 
-def _is_negated(text: str) -> bool:
-    return not NEGATIONS.isdisjoint(words.words(text)) or "n't" in text.replace("\u2019", "'")
+def _content(text: str) -> Iterator[str]:
+    """The content words of a text, each once, without what numbers are told with."""
+    dated = _COUNTED_DAY.sub(lambda day: COUNTED_DAYS[day[1]], words.plain(text))
+    found = words.words(KANJI_NUMBER.sub(" ", dated))
+    for word in dict.fromkeys(DATES.get(word, word) for word in found):
+        if words.is_content(word) and not (
+            words.is_number(word) or word in NUMBER_WORDS or word in UNITS or word in NEGATIONS
+        ):
+            yield word
+
+
+def _alike(word: str, shown: frozenset[str]) -> dict[str, float]:
+    found = ((other, words.likeness(word, other)) for other in shown)
+    return {other: likeness for other, likeness in found if likeness}
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    """Sentences, and the rows of tables each by itself."""
+    for span in sentences(text):
+        shown = span.of(text)
+        is_table = shown.startswith("|") or "\n|" in shown
+        yield from (row.moved(span.start) for row in lines(shown)) if is_table else [span]

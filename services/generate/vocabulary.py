@@ -38,31 +38,109 @@ LANGUAGES = {
         quantas quanto quantos que quem sao se sem ser seu seus significa sobre sua suas tambem tao
         tem tempo tenho ter teve toda todas todo todos um uma umas uns vai vou
     """),
+    "es": _listed("""
+        al algo antes asi aun aunque cada como con cual cuales cuando cuanta cuantas cuanto
+        cuantos de debe deben del desde despues donde durante el ella ellas ellos en entre era
+        es esa ese eso esta estan estas este esto estos fue fueron ha hacer hacia han hasta hay la
+        las le les lo los mas me mi mis mismo mucho muy ni o otra otro para pero por porque puede
+        pueden pues que quien se sea segun ser si sido sin sobre son su sus tambien tanto tener
+        tiene tienen toda todas todo todos tras tu un una unas uno unos usted ya yo
+    """),
+    "fr": _listed("""
+        alors apres au aussi autre aux avant avec avoir c ce cela ces cet cette ceux chaque chez
+        comme comment d dans de depuis des deux doit doivent donc du elle elles en encore entre
+        est et etait etant etc ete etre eux faire fait fois il ils j je jusqu l la le les leur
+        leurs lors lui ma mais meme mes moins mon n ne nos notre nous on ont ou par parce pendant
+        peu peut peuvent plus pour pourquoi qu quand que quel quelle quelles quels qui quoi s sa
+        sans se sera ses si son sont sous sur ta te tes tous tout toute toutes tres trop tu un une
+        vers vos votre vous y
+    """),
 }  # fmt: skip
-STOP_WORDS = frozenset[str]().union(*LANGUAGES.values())
+# Stop words of one language that carry a subject in another.
+_SUBJECTS = frozenset({"comment", "fait", "fois", "pour", "sin", "son", "ton", "vers"})
+STOP_WORDS = frozenset[str]().union(*LANGUAGES.values()) - _SUBJECTS
 
 # Words that turn a sentence around: one that has them says something else than one that has not.
-NEGATIONS = _listed(
-    """
-    no not never none nor nobody nothing neither without cannot except unless
-    nicht nie niemals kein keine keinen keiner niemand nichts ohne ausser
-    nao nunca jamais nem ninguem nada sem exceto salvo
-    """
+NEGATIONS_IN = {
+    "en": _listed("""
+        no not never none nor nobody nothing neither cannot except unless forbidden
+        prohibited
+    """),
+    "de": _listed("""
+        nicht nie niemals kein keine keinen keinem keiner keines niemand nichts ausser verboten
+        untersagt
+    """),
+    "pt": _listed("""
+        nao nunca jamais nem nenhum nenhuma ninguem nada exceto salvo proibido proibida proibidos
+        proibidas
+    """),
+    "es": _listed("""
+        no nunca jamas ni ningun ninguna ninguno nadie nada excepto salvo prohibido prohibida
+        prohibidos prohibidas
+    """),
+    "fr": _listed("""
+        ne n pas jamais ni aucun aucune rien sauf interdit interdite interdits interdites
+    """),
+}  # fmt: skip
+# These turn around what they stand before, and with a negation nothing.
+LACKS = _listed("without ohne sem sin sans")
+# "No" is also Portuguese for "in the".
+NEGATIONS = frozenset[str]().union(LACKS, *NEGATIONS_IN.values())
+# Scripts without spaces negate inside words.
+NEGATED_WITHIN = (
+    "ない",
+    "ません",
+    "なかった",
+    "ずに",
+    "禁止",
+    "不",
+    "没",
+    "無",
+    "无",
+    "未",
+    "勿",
+    "别",
 )
 
-# Small numbers, so that "two reviewers" and "2 reviewers" say the same. What is also an article
-# stays a word.
-NUMBERS = {
-    word: str(number)
-    for number, listed in enumerate(
-        (
-            "two zwei dois duas", "three drei tres", "four vier quatro", "five funf cinco",
-            "six sechs seis", "seven sieben sete", "eight acht oito", "nine neun nove",
-            "ten zehn dez", "eleven elf onze", "twelve zwolf doze",
-        ),
-        start=2,
+# The days and the months, as far as no other word is spelled alike: one word in all languages.
+_DATES = {
+    "day": (
+        "monday mondays montag montags lundi lunes",
+        "tuesday tuesdays dienstag dienstags mardi martes",
+        "wednesday wednesdays mittwoch mittwochs mercredi miercoles",
+        "thursday thursdays donnerstag donnerstags jeudi jueves",
+        "friday fridays freitag freitags vendredi viernes",
+        "saturday saturdays samstag samstags sonnabend sabado sabados samedi",
+        "sunday sundays sonntag sonntags domingo domingos dimanche",
+    ),
+    "month": (
+        "january januar janeiro enero janvier",
+        "february februar fevereiro febrero fevrier",
+        "marz marco marzo mars",
+        "april abril avril",
+        "maio mayo",
+        "june juni junho junio juin",
+        "july juli julho julio juillet",
+        "august agosto aout",
+        "september setembro septiembre septembre",
+        "october oktober outubro octubre octobre",
+        "november novembro noviembre novembre",
+        "december dezember dezembro diciembre decembre",
+    ),
+}
+DATES = {
+    word: kind + letter
+    for kind, listed in _DATES.items()
+    for letter, words in zip("abcdefghijkl", listed, strict=False)
+    for word in words.split()
+}
+# Portuguese counts its days; the words alone only count.
+COUNTED_DAYS = {
+    name: DATES[day]
+    for name, day in (
+        ("segunda", "lunes"), ("terca", "martes"), ("quarta", "miercoles"), ("quinta", "jueves"),
+        ("sexta", "viernes"),
     )
-    for word in listed.split()
 }  # fmt: skip
 
 # Irregular forms that a shared beginning does not show.

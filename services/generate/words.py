@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from itertools import filterfalse
 
 from services.generate.vocabulary import BASE_FORMS, ENDINGS, LANGUAGES, STOP_WORDS
 
@@ -23,9 +24,16 @@ _MOST_DIFFERENT = 4
 
 def fold(text: str) -> str:
     """Text without case, accents and the separators of thousands."""
+    return _THOUSANDS.sub("", plain(text))
+
+
+def plain(text: str) -> str:
+    """Text without case and accents."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    plain = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
-    return _THOUSANDS.sub("", unicodedata.normalize("NFC", plain))
+    if decomposed.isascii():
+        return decomposed
+    bare = "".join(filterfalse(unicodedata.combining, decomposed))
+    return unicodedata.normalize("NFC", bare)
 
 
 def words(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from services.generate.marks import Marks, Statements, marks, statements
@@ -72,6 +72,7 @@ def test_no_text_breaks_it_and_every_mark_is_cited_once(text: str) -> None:
     assert cited == ({label for mark in marks(text) for label in mark.labels} if told else cited)
 
 
+@settings(deadline=None)
 @given(ANSWERS)
 @example("[[ [S1]] [[[S2]]] [S3")
 def test_marks_are_what_their_pattern_says(text: str) -> None:
@@ -82,6 +83,7 @@ def test_marks_are_what_their_pattern_says(text: str) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_an_answer_in_deltas_falls_into_the_same_pieces(data: st.DataObject) -> None:
     text = data.draw(ANSWERS)
@@ -104,6 +106,7 @@ def test_only_what_may_become_a_mark_is_held() -> None:
     assert shown == [*"a", "", "[1", *"] b", *[""] * 5, "[S1, x", " ", *[""] * 4, "[S2]."]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_statements_are_told_in_deltas_as_from_the_whole(data: st.DataObject) -> None:
     text = data.draw(ANSWERS)

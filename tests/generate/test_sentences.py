@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.generate.sentences import Span, Splitter, lines, sentences, trimmed
@@ -51,6 +51,7 @@ def test_lines_keep_what_stands_in_them() -> None:
     assert [span.of(text) for span in lines(text)] == ["kubectl get pods", "second", "last"]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_sentences_of_a_text_that_comes_in_deltas_are_those_of_the_whole(
     data: st.DataObject,

@@ -1,6 +1,18 @@
-import pytest
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
+import yaml
+
+from services.generate.names import named
 from services.generate.support import BROKEN, Carrier, support
+
+PASSAGES = yaml.safe_load(Path(__file__).with_name("statements.yaml").read_text())
+WRONG = ("number", "unit", "name", "negation", "unsaid")
+# Every passage is retrieved beside every other, so that each knows the others' names.
+NAMED = frozenset().union(
+    *(named(passage["text"]) for passage in PASSAGES if passage["language"] != "de")
+)
 
 SOURCE = (
     "The deploy window is Monday to Thursday, 09:30 to 15:30 harbour time. Never purge the queue"
@@ -59,3 +71,43 @@ def test_the_other_languages_negations_count_too() -> None:
     assert of("Die Tür darf geöffnet werden.", source) <= BROKEN
     assert of("A lista é publicada.", source) <= BROKEN
     assert of("Die Tür darf nicht geöffnet werden.", source) == 1
+
+
+def test_a_number_from_a_sentence_about_something_else_breaks_it() -> None:
+    source = "Pages are answered within 5 minutes. The harbour has 12 cranes. Reviews take 30 days."
+    assert of("Pages are answered within 30 days.", source) <= BROKEN
+    assert of("Pages are answered within 5 minutes.", source) == 1
+
+
+def test_a_name_at_the_beginning_counts_where_other_sources_call_it_one() -> None:
+    carrier = Carrier.read("Corvane charges 9 cents for a card payment.")
+    statement = "Tallypay charges 9 cents for a card payment."
+    assert support(statement, [carrier]) > BROKEN
+    assert support(statement, [carrier], {"tallypay"}) <= BROKEN
+
+
+def test_what_stands_in_a_heading_is_said_of_the_text() -> None:
+    carrier = Carrier.read("The window is Monday to Thursday.", "Deploys of Gangway")
+    assert support("Gangway deploys: the window is Monday to Thursday.", [carrier]) == 1
+
+
+def told(half: str, kinds: tuple[str, ...]) -> Iterator[float]:
+    """The support of every labelled statement of a half."""
+    for passage in PASSAGES:
+        if passage["half"] == half:
+            carrier = Carrier.read(passage["text"], passage["title"])
+            for kind in kinds:
+                for statement in passage.get(kind, ()):
+                    yield support(statement, [carrier], NAMED)
+
+
+@pytest.mark.parametrize(
+    ("half", "needless", "missed"), [("development", 1, 1), ("held_out", 0, 3)]
+)
+def test_the_floor_parts_what_is_carried_from_what_is_not(
+    half: str, needless: int, missed: int
+) -> None:
+    carried, wrong = list(told(half, ("carried",))), list(told(half, WRONG))
+    assert len(carried) + len(wrong) > 120
+    assert sum(each < FLOOR for each in carried) <= needless
+    assert sum(each >= FLOOR for each in wrong) <= missed

@@ -2,7 +2,9 @@
 
 import io
 import re
-from collections.abc import Callable
+import textwrap
+import warnings
+from collections.abc import Callable, Sequence
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -23,6 +25,7 @@ SERIES = {"hit": BLUE, "recall": GREEN, "rr": RED, "ndcg": VIOLET, "precision": 
 WIDTH = 4.7  # inches: as wide as a phone at the size of its own text
 BAR = 0.3
 SMALL = 8
+LABEL = 24  # characters
 
 # What a file of its own needs, or would rule over the page that it stands in.
 _OUTER = re.compile(
@@ -65,8 +68,8 @@ def categories(found: Results) -> str:
         return ""
 
     def paint(axes: Axes) -> None:
-        axes.barh([*values], [*values.values()], color=VIOLET)
-        _bars(axes)
+        axes.barh(range(len(values)), [*values.values()], color=VIOLET)
+        _bars(axes, [*values])
 
     return _svg("categories", 0.8 + BAR * len(values), paint)
 
@@ -82,12 +85,12 @@ def outcomes(found: Results) -> str:
         return ""
 
     def paint(axes: Axes) -> None:
-        names, shares = [*right], [*right.values()]
-        axes.barh(names, shares, color=GREEN, label="as expected")
+        places, shares = range(len(right)), [*right.values()]
+        axes.barh(places, shares, color=GREEN, label="as expected")
         wrong = [1 - share for share in shares]
-        axes.barh(names, wrong, left=shares, color=RED, label="not as expected")
+        axes.barh(places, wrong, left=shares, color=RED, label="not as expected")
         axes.xaxis.set_major_formatter(PercentFormatter(1))
-        _bars(axes)
+        _bars(axes, [*right])
         _legend(axes, 2)
 
     return _svg("outcomes", 0.9 + BAR * len(right), paint)
@@ -130,7 +133,8 @@ def curve(sweep: Sweep) -> str:
     return _svg(sweep.setting, 3.0, paint)
 
 
-def _bars(axes: Axes) -> None:
+def _bars(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), [textwrap.shorten(name, LABEL) for name in names])
     axes.set_xlim(0, 1)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -143,28 +147,33 @@ def _legend(axes: Axes, columns: int) -> None:
 def _svg(name: str, height: float, paint: Paint) -> str:
     """One drawing, `height` in inches; its ids come from its name, so that a page holds many."""
     written = io.StringIO()
-    with mpl.rc_context(
-        {
-            "axes.edgecolor": LINE,
-            "axes.facecolor": "none",
-            "axes.grid": True,
-            "axes.labelcolor": INK,
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "figure.facecolor": "none",
-            "font.size": 9.0,
-            "grid.color": LINE,
-            "grid.linewidth": 0.5,
-            "legend.frameon": False,
-            "legend.labelcolor": INK,
-            "svg.fonttype": "none",
-            "svg.hashsalt": name,
-            "text.color": INK,
-            "text.parse_math": False,
-            "xtick.color": INK,
-            "ytick.color": INK,
-        }
+    with (
+        warnings.catch_warnings(),
+        mpl.rc_context(
+            {
+                "axes.edgecolor": LINE,
+                "axes.facecolor": "none",
+                "axes.grid": True,
+                "axes.labelcolor": INK,
+                "axes.spines.right": False,
+                "axes.spines.top": False,
+                "figure.facecolor": "none",
+                "font.size": 9.0,
+                "grid.color": LINE,
+                "grid.linewidth": 0.5,
+                "legend.frameon": False,
+                "legend.labelcolor": INK,
+                "svg.fonttype": "none",
+                "svg.hashsalt": name,
+                "text.color": INK,
+                "text.parse_math": False,
+                "xtick.color": INK,
+                "ytick.color": INK,
+            }
+        ),
     ):
+        # The page's own fonts have what matplotlib's lacks; it only measures.
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
         canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         paint(canvas.add_subplot())
         canvas.savefig(written, format="svg", metadata={"Date": None, "Creator": None})

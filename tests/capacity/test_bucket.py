@@ -48,6 +48,17 @@ async def test_a_block_holds_a_place_and_its_tokens(full: SharedBucket, client: 
     assert tokens(client) == 900
 
 
+async def test_a_new_connection_is_asked_for_nothing_but_the_decision(
+    full: SharedBucket, client: Redis
+) -> None:
+    """Each greeting is a round trip more within the time of the first decision."""
+    client.config_resetstat()
+    async with full.reserve(100, INTERACTIVE):
+        pass
+    asked = {name for name in client.info("commandstats") if "|" in name or "hello" in name}
+    assert asked <= {"cmdstat_config|resetstat"}
+
+
 async def test_reported_usage_replaces_the_estimate(full: SharedBucket, client: Redis) -> None:
     async with full.reserve(100, INTERACTIVE) as reservation:
         reservation.report(10)

@@ -66,14 +66,12 @@ class Run:
         await self._supervisor.kill()
 
     async def __aenter__(self) -> Self:
-        self._left.enter_context(state.locked(self._data))
-        try:
+        with contextlib.ExitStack() as entered:
+            entered.enter_context(state.locked(self._data))
             port_numbers.check(self.ports)
             self._keep_last_logs()
             await self._supervisor.start()
-        except BaseException:
-            self._left.close()
-            raise
+            self._left = entered.pop_all()
         self._watching = asyncio.create_task(self._supervisor.watch())
         return self
 
@@ -90,12 +88,11 @@ class Run:
             await self._supervisor.stop()
 
     def __enter__(self) -> Self:
-        self._thread = _LoopThread()
-        try:
-            self._thread.run(self.__aenter__())
-        except BaseException:
-            self._thread.close()
-            raise
+        with contextlib.ExitStack() as entered:
+            thread = entered.enter_context(contextlib.closing(_LoopThread()))
+            thread.run(self.__aenter__())
+            entered.pop_all()
+        self._thread = thread
         return self
 
     def __exit__(

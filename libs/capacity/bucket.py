@@ -218,15 +218,18 @@ class SharedBucket:
         await self._store.close()
 
     async def _take(self, reservation: Reservation, max_wait: float = 0.0) -> None:
+        is_granted = False
         try:
             self._circuit.admit(reservation)
             if self._lost or not await self._take_shared(reservation, max_wait):
                 self._local.reserve(reservation)
-        except BaseException as error:
-            self._circuit.ended(reservation)
-            if isinstance(error, SluiceError):
-                self._measures.refused(reservation, error.reason)
+            is_granted = True
+        except SluiceError as error:
+            self._measures.refused(reservation, error.reason)
             raise
+        finally:
+            if not is_granted:
+                self._circuit.ended(reservation)
         self._measures.granted(reservation)
         if not reservation.local:
             self._held[reservation.member] = reservation

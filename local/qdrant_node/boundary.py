@@ -12,6 +12,8 @@ from local.qdrant_node.errors import Refusal, Unserved, engine_refusal
 from local.qdrant_node.log import log
 
 _MESSAGE_LIMIT = 1_000
+# Where a method stands that our servicers leave as it was.
+GENERATED = "qdrant_client.grpc."
 
 Behaviour = Callable[[Message, grpc.aio.ServicerContext[Any, Any]], Message]
 
@@ -25,14 +27,24 @@ class Boundary(grpc.aio.ServerInterceptor):
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:  # noqa: ANN401 -- grpc's handlers are generic in their messages
         handler = await continuation(handler_call_details)
-        method = handler_call_details.method
-        if handler is None or not method.startswith("/qdrant."):
+        if handler is None or not handler_call_details.method.startswith("/qdrant."):
             return handler
+        method = handler_call_details.method.removeprefix("/qdrant.")
+        is_ours = not handler.unary_unary.__module__.startswith(GENERATED)
         return grpc.unary_unary_rpc_method_handler(
-            _served(method.removeprefix("/qdrant."), handler.unary_unary),
+            _served(method, handler.unary_unary if is_ours else _unserved(method)),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
+
+
+def _unserved(method: str) -> Behaviour:
+    """Stands for what the contract has and we have not."""
+
+    def refuse(_request: Message, _context: grpc.aio.ServicerContext[Any, Any]) -> Message:
+        raise Unserved(method)
+
+    return refuse
 
 
 def _served(method: str, behaviour: Behaviour) -> Callable[..., Awaitable[Message]]:
@@ -40,7 +52,8 @@ def _served(method: str, behaviour: Behaviour) -> Callable[..., Awaitable[Messag
         started = time.perf_counter()
         try:
             response = behaviour(request, context)
-        except BaseException as failure:  # noqa: BLE001 -- the edge; the engine's panics included
+        # The process's edge: a panic of the engine, which is no Exception, ends the call alone.
+        except BaseException as failure:  # noqa: BLE001 -- as above
             refusal = _refusal(method, failure)
             await context.abort(refusal.status, str(refusal)[:_MESSAGE_LIMIT])
         if "time" in response.DESCRIPTOR.fields_by_name:
@@ -53,8 +66,6 @@ def _served(method: str, behaviour: Behaviour) -> Callable[..., Awaitable[Messag
 def _refusal(method: str, failure: BaseException) -> Refusal:
     if isinstance(failure, Refusal):
         return failure
-    if isinstance(failure, NotImplementedError):
-        return Unserved(method)
     if refusal := engine_refusal(failure):
         return refusal
     if isinstance(failure, (KeyboardInterrupt, SystemExit)):

@@ -1,5 +1,6 @@
 """The engine of one collection, in a folder of its own."""
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,15 +38,15 @@ class Shard:
 def create_shard(folder: Path, config: edge.EdgeConfig) -> Shard:
     """An empty shard; a folder that could not become one is removed."""
     folder.mkdir(parents=True)
-    try:
-        return Shard(folder, edge.EdgeShard.create(str(folder), config))
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
+    with contextlib.ExitStack() as failed:
+        failed.callback(shutil.rmtree, folder)
+        shard = Shard(folder, edge.EdgeShard.create(str(folder), config))
+        failed.pop_all()
+    return shard
 
 
 def load_shard(folder: Path) -> Shard:
     try:
         return Shard(folder, edge.EdgeShard.load(str(folder)))
-    except Exception as failure:  # the engine raises nothing narrower
+    except Exception as failure:  # the engine's edge: it raises nothing narrower
         raise StartError(f"{folder}: the collection cannot be opened ({failure})") from failure

@@ -99,15 +99,14 @@ class Leases:
         key = f"sluice:publish:{hash_of(tenant)}"
         lease = Lease(self._redis, key, secrets.token_hex(16), self._time_limit)
         await self._take(lease)
+        is_done = False
         try:
             yield lease
-        except BaseException:
+            is_done = True
+        finally:
+            # A lease that is not given back lapses.
             with suppress(Unavailable):
-                await lease.shorten(self._quiet)
-            raise
-        # A lease that is not given back lapses.
-        with suppress(Unavailable):
-            await lease.release()
+                await (lease.release() if is_done else lease.shorten(self._quiet))
 
     async def check(self) -> None:
         """Raises Unavailable while Redis does not answer."""

@@ -29,7 +29,10 @@ Event = tuple[str, str, int, float, float]
 
 @dataclass(frozen=True)
 class Plan:
-    """What one process does; times are seconds."""
+    """What one process does; times are seconds.
+
+    A worker that was refused asks again after `pause`: fast enough to find all that there is.
+    """
 
     url: str
     limits: Limits = LOAD
@@ -38,6 +41,7 @@ class Plan:
     classes: list[str] = field(default_factory=lambda: list(Workload))
     largest: int = 50
     max_wait: float = 0
+    pause: float = 0.002
     bucket: dict[str, float] = field(default_factory=dict)
     clock_ahead: float = 0
 
@@ -104,7 +108,7 @@ class Crew:
                 ended = time.monotonic()
         except (Exhausted, CapacityUnavailable):
             self.tell("refusal", workload, 1, sent, time.monotonic())
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(self.plan.pause)
             return
         self.tell("place", workload, 1, begun, ended)
         kind = "refund" if used < estimate else "charge"

@@ -10,6 +10,7 @@ class Detour:
     def __init__(self, target: Path, side: Path) -> None:
         self._target, self._side = target, side
         self._writers: set[asyncio.StreamWriter] = set()
+        self.taken = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_unix_server(self._serve, self._side)
@@ -19,7 +20,7 @@ class Detour:
         await self.cut()
 
     async def cut(self) -> None:
-        """Nobody comes through any more."""
+        """Nobody comes through any more. `taken` says that somebody did."""
         self._server.close()
         self._side.unlink(missing_ok=True)
         for writer in self._writers:
@@ -28,6 +29,7 @@ class Detour:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, here = await asyncio.open_unix_connection(self._target)
         self._writers |= {writer, here}
+        self.taken.set()
         await asyncio.gather(_pass_on(reader, here), _pass_on(there, writer))
 
 

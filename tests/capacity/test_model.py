@@ -32,6 +32,7 @@ AMOUNTS = st.integers(1, 100 * TOKEN) | st.integers(1, 1_200 * TOKEN)
 
 class Steps(RuleBasedStateMachine):
     client: Redis
+    compared = 0  # how often the state was the model's
 
     @initialize(limits=st.sampled_from(POOLS))
     def begin(self, limits: Limits) -> None:
@@ -138,6 +139,7 @@ class Steps(RuleBasedStateMachine):
         for key, dated in ((pool.LEASES, self.model.running), (pool.WAITING, self.model.waiting)):
             members = {pool.member(o.name, o.tokens, batch=o.batch): d for o, d in dated.items()}
             assert pool.dates(self.client, key) == members
+        type(self).compared += 1
 
 
 @pytest.mark.parametrize(
@@ -152,3 +154,4 @@ def test_the_scripts_do_what_the_model_does(client: Redis, examples: int) -> Non
     run_state_machine_as_test(
         OnServer, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )
+    assert OnServer.compared > examples

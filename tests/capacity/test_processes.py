@@ -12,7 +12,7 @@ from capacity import Limits, Workload
 from capacity.pool import REQUEST, TOKEN, WINDOW
 from tests.capacity import pool
 from tests.capacity.attempts import HOLD, LEASE, LOAD, Event, Plan
-from tests.capacity.buckets import bucket
+from tests.capacity.buckets import bucket, until
 from tests.capacity.crew import Crew, line, start
 from tests.capacity.detour import Detour
 from tests.capacity.server import Server
@@ -75,7 +75,9 @@ async def test_no_window_holds_more_than_the_pool_grants_and_all_of_it_is_used(
     assert excess(events, 20, 2_980 / 60, kind="request") <= 0
     assert most_at_once(events) <= LOAD.in_flight
     assert most_at_once(batch) <= LOAD.in_flight * BATCH_SHARE
-    requests = amount(events, "request") / (20 + 2_980 / 60 * seconds)
+    # From the first asking to the last answer: a process may begin late on a busy machine.
+    asked = max(event[4] for event in events) - min(event[3] for event in events)
+    requests = amount(events, "request") / (20 + 2_980 / 60 * asked)
     assert max(share_used(events, BURST, RATE), requests) >= used
 
 
@@ -108,7 +110,10 @@ async def test_interactive_work_is_admitted_at_once_while_batch_saturates(
 async def test_no_process_starts_an_attempt_in_a_cooldown(
     shared_server: Server, client: Redis, crew: Crew
 ) -> None:
-    """Those that wait for their start do not either; then starts climb over the ramp."""
+    """Those that wait for their start do not either; then starts climb over the ramp.
+
+    It comes when the burst is spent, and who asks has to wait.
+    """
     pool.fill(client)
     cooldown, ramp = 0.5, 2.0
     limits = Limits(60_000, 61_000, 100, 50, 0, token_burst=1_000)
@@ -118,7 +123,7 @@ async def test_no_process_starts_an_attempt_in_a_cooldown(
     plans = [replace(one, seed=seed) for seed in range(3)]
     await crew.begin(plans)
     async with bucket(shared_server.url, limits, ramp_seconds=ramp) as made:
-        await asyncio.sleep(0.7)
+        await until(lambda: pool.level(client).tokens < limits.max_reservation * TOKEN, 5)
         await made.cool_down(cooldown)
         told = time.monotonic()
     events = await crew.finish(plans)
@@ -143,7 +148,7 @@ async def test_three_of_eight_processes_die_in_the_middle(
     ]
     doomed, others = Crew(), Crew()
     await asyncio.gather(doomed.begin(plans[:3]), others.begin(plans[3:]))
-    await asyncio.sleep(5)
+    await until(lambda: pool.level(client).places == limits.in_flight, 20)
     doomed.end()
     killed = time.monotonic()
     events = await others.finish(plans[3:])
@@ -244,7 +249,7 @@ async def test_the_limit_holds_when_some_processes_alone_lost_redis(
     async with Detour(own_server.folder / "redis.sock", side) as detour:
         plans[:2] = [replace(plan, url=f"unix://{side}") for plan in plans[:2]]
         await crew.begin(plans)
-        await asyncio.sleep(0.5)
+        await asyncio.wait_for(detour.taken.wait(), 20)
         await detour.cut()
         events = await crew.finish(plans)
     assert excess(events, *together(2)) <= 0

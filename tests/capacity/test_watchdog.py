@@ -1,11 +1,11 @@
 """The time limit of a decision."""
 
 import asyncio
-import time
 
 import pytest
 
 from capacity.watchdog import Watchdog
+from tests.capacity.leaping import Loop, leaping
 
 LIMIT = 0.05
 
@@ -26,24 +26,31 @@ def never() -> asyncio.Future[str]:
     return asyncio.get_running_loop().create_future()
 
 
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@leaping
 async def test_a_call_that_outlasts_the_limit_is_cut_and_its_task_goes_on() -> None:
-    watchdog, started = Watchdog(LIMIT), time.monotonic()
-    assert await watched(watchdog, never()) == "overdue"
-    assert LIMIT <= time.monotonic() - started < 1
+    assert await watched(Watchdog(LIMIT), never()) == "overdue"
+    assert now() == pytest.approx(LIMIT)
     assert not asyncio.current_task().cancelling()  # type: ignore[union-attr] # a test is a task
 
 
+@leaping
 async def test_each_call_has_its_own_limit() -> None:
-    watchdog = Watchdog(LIMIT)
-    first = asyncio.create_task(watched(watchdog, never()))
-    await asyncio.sleep(LIMIT / 2)
-    second = asyncio.create_task(watched(watchdog, never()))
-    started = time.monotonic()
-    assert await first == "overdue"
-    assert await second == "overdue"
-    assert time.monotonic() - started >= LIMIT - 0.001
+    watchdog, ends = Watchdog(LIMIT), list[float]()
+
+    async def call(begins: float) -> None:
+        await asyncio.sleep(begins)
+        assert await watched(watchdog, never()) == "overdue"
+        ends.append(now())
+
+    await asyncio.gather(call(0), call(LIMIT / 2))
+    assert ends == pytest.approx([LIMIT, LIMIT * 3 / 2])
 
 
+@leaping
 async def test_a_call_that_ended_is_let_be() -> None:
     watchdog, done = Watchdog(LIMIT), never()
     done.set_result("answer")
@@ -53,6 +60,7 @@ async def test_a_call_that_ended_is_let_be() -> None:
 
 
 @pytest.mark.parametrize("moment", [0, LIMIT])
+@leaping
 async def test_who_cancels_the_task_is_heard(moment: float) -> None:
     task = asyncio.create_task(watched(Watchdog(LIMIT), never()))
     await asyncio.sleep(0)
@@ -61,6 +69,7 @@ async def test_who_cancels_the_task_is_heard(moment: float) -> None:
     assert task.cancelled() or (moment and task.result() == "overdue")
 
 
+@leaping
 async def test_a_task_that_cleans_up_after_its_cancellation_has_the_limit_too() -> None:
     watchdog = Watchdog(LIMIT)
 
@@ -76,6 +85,7 @@ async def test_a_task_that_cleans_up_after_its_cancellation_has_the_limit_too() 
     assert await task == "overdue"
 
 
+@leaping
 async def test_an_answer_that_came_while_the_loop_stood_still_is_read() -> None:
     watchdog, loop = Watchdog(LIMIT), asyncio.get_running_loop()
     answer = never()
@@ -87,6 +97,7 @@ async def test_an_answer_that_came_while_the_loop_stood_still_is_read() -> None:
     assert await task == "answer"
 
 
+@leaping
 async def test_the_limit_is_renewed_once_and_no_more() -> None:
     watchdog, loop = Watchdog(LIMIT), asyncio.get_running_loop()
     task = asyncio.create_task(watched(watchdog, never()))
@@ -97,6 +108,6 @@ async def test_the_limit_is_renewed_once_and_no_more() -> None:
 
 
 def _stand_still() -> None:
-    end = time.monotonic() + 3 * LIMIT
-    while time.monotonic() < end:
-        pass
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, Loop)
+    loop.now += 3 * LIMIT

@@ -3,35 +3,43 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
 from local.readiness import Probe, http_ready, redis_ready
 
-LONG = 1.5  # seconds
+
+@dataclass(frozen=True)
+class Server:
+    port: int
+    answered: threading.Event
 
 
 @contextmanager
-def answering(reply: bytes) -> Iterator[int]:
+def answering(reply: bytes) -> Iterator[Server]:
     """A server in a thread that answers one connection with `reply`."""
+    answered = threading.Event()
 
     def serve() -> None:
         connection, _ = listener.accept()
         with connection:
             connection.recv(1_000)
             connection.sendall(reply)
+            answered.set()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
         thread.start()
-        yield listener.getsockname()[1]
+        yield Server(listener.getsockname()[1], answered)
         thread.join()
 
 
-async def beside_a_busy_loop(probe: Probe) -> bool:
+async def beside_a_busy_loop(probe: Probe, server: Server) -> bool:
+    """What it says when the loop stands still until the server has answered."""
     probing = asyncio.ensure_future(probe())
     await asyncio.sleep(0)
-    threading.Event().wait(LONG)
+    assert server.answered.wait(20)
     return await probing
 
 
@@ -40,8 +48,8 @@ async def test_redis_is_ready_when_it_answers_however_busy_the_asker(
     reply: bytes,
     ready: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    with answering(reply) as port:
-        assert await beside_a_busy_loop(redis_ready(port)) is ready
+    with answering(reply) as server:
+        assert await beside_a_busy_loop(redis_ready(server.port), server) is ready
 
 
 @pytest.mark.parametrize(
@@ -57,5 +65,5 @@ async def test_an_http_process_is_ready_with_status_200(
     reply: bytes,
     ready: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    with answering(reply) as port:
-        assert await beside_a_busy_loop(http_ready(port)) is ready
+    with answering(reply) as server:
+        assert await beside_a_busy_loop(http_ready(server.port), server) is ready

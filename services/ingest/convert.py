@@ -46,7 +46,12 @@ def convert(data: bytes, name: str, form: Format, stop: Stop) -> Page:
 
     Raises InvalidInput that says why it cannot be read and how to mend it, and Stopped.
     """
-    reply: dict[str, Any] = json.loads(run(ADAPTERS[form], data, name, stop))
+    return read(run(ADAPTERS[form], data, name, stop), name)
+
+
+def read(answer: bytes, name: str) -> Page:
+    """The page in an adapter's answer. Raises InvalidInput where it is a refusal."""
+    reply: dict[str, Any] = json.loads(answer)
     if "reason" in reply:
         raise InvalidInput(f"{name}: {reply['message']}", field="data", reason=reply["reason"])
     converted = reply["converted"]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import threading
 
 from services.ingest.adapters.reply import Converted, answer
@@ -23,8 +24,8 @@ def convert(data: bytes) -> Converted:
         case b"e":
             return Converted(",".join(sorted(os.environ)))
         case b"w":
-            with open("left-behind", "w", encoding="ascii") as file:  # noqa: PTH123 - as a converter would
-                file.write("x")
+            with tempfile.TemporaryFile() as file:
+                file.write(data)
         case _:
             raise ValueError(data)
     return Converted("read")

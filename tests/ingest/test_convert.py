@@ -1,10 +1,9 @@
-import json
 import threading
 
 import pytest
 
 from chassis.errors import InvalidInput
-from services.ingest.convert import Page, convert, run
+from services.ingest.convert import Page, convert, read, run
 from services.ingest.document import Format
 from services.ingest.stop import NEVER, Stop, Stopped
 from tests.ingest.papers import docx, line, paragraph, pdf, words
@@ -15,8 +14,7 @@ PDF = pdf([[line("Pump manual", 780, 24), *paragraph(SENTENCE, 740)]], title="Pu
 
 
 def asked(first: bytes, stop: Stop = NEVER, seconds: float = 30.0) -> str:
-    reply = json.loads(run(STUBBORN, first, "x.pdf", stop, seconds))
-    return str(reply["converted"]["text"])
+    return read(run(STUBBORN, first, "x.pdf", stop, seconds), "x.pdf").text
 
 
 def test_each_format_is_converted_in_a_process_of_its_own() -> None:
@@ -43,10 +41,23 @@ def test_what_no_editor_shows_is_taken_out_and_line_ends_are_one_kind() -> None:
     assert "cd" in text
 
 
-@pytest.mark.parametrize("first", [b"m", b"d", b"w", b"?"])
-def test_a_converter_that_dies_takes_nothing_with_it(first: bytes) -> None:
-    with pytest.raises(InvalidInput, match=r"x\.pdf: it is damaged, or takes more") as refusal:
+@pytest.mark.parametrize(
+    ("first", "reason", "message"),
+    [
+        (b"m", "DOCUMENT_TOO_LARGE", "takes more than 400 MiB of memory to be read; divide it"),
+        (b"w", "DAMAGED", r"its converter fails \(OSError\); save it anew"),
+        (b"?", "DAMAGED", r"its converter fails \(ValueError\); save it anew"),
+    ],
+)
+def test_a_converter_that_fails_is_a_refusal(first: bytes, reason: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"^x\.pdf: .*{message}") as refusal:
         asked(first)
+    assert refusal.value.reason == reason
+
+
+def test_a_converter_that_dies_takes_nothing_with_it() -> None:
+    with pytest.raises(InvalidInput, match=r"x\.pdf: it is damaged, or takes more") as refusal:
+        asked(b"d")
     assert refusal.value.reason == "NOT_CONVERTED"
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 # Most bytes of the converter's own memory, and most seconds of computing.
 MEMORY = 400 * 1024 * 1024
-CPU_SECONDS = 60
+CPU_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,9 @@ def _reply(convert: Callable[[bytes], Converted], data: bytes) -> dict[str, obje
         return {"converted": asdict(convert(data))}
     except Unreadable as error:
         return {"reason": error.reason, "message": str(error)}
+    except MemoryError:
+        complaint = f"takes more than {MEMORY >> 20} MiB of memory to be read; divide it"
+        return {"reason": "DOCUMENT_TOO_LARGE", "message": complaint}
+    except Exception as error:  # noqa: BLE001 - the process's edge; what it meant is the document's
+        complaint = f"it is damaged, so that its converter fails ({type(error).__name__})"
+        return {"reason": "DAMAGED", "message": f"{complaint}; save it anew"}

@@ -45,7 +45,7 @@ def test_what_no_editor_shows_is_taken_out_and_line_ends_are_one_kind() -> None:
     ("first", "reason", "message"),
     [
         (b"m", "DOCUMENT_TOO_LARGE", "takes more than 400 MiB of memory to be read; divide it"),
-        (b"w", "DAMAGED", r"its converter fails \(OSError\); save it anew"),
+        (b"w", "DAMAGED", r"its converter fails \(FileNotFoundError\); save it anew"),
         (b"?", "DAMAGED", r"its converter fails \(ValueError\); save it anew"),
     ],
 )

@@ -114,12 +114,12 @@ async def asked(desk: Desk, trial: Trial) -> tuple[Result, float]:
     )
     deadline = Deadline.after(trial.seconds)
     deadlines.enter(deadline)
-    async with lag() as lags:
+    async with lag() as so_far:
         if not trial.is_streamed:
             result = await made.answer(TASK)
-            return result, -deadline.remaining() - max(lags, default=0.0)
+            return result, -deadline.remaining() - so_far()
         *before, final = await streamed(made)
-        late = -deadline.remaining() - max(lags, default=0.0)
+        late = -deadline.remaining() - so_far()
     assert isinstance(final, Final)
     shown = "".join(event.text for event in before if isinstance(event, Delta))
     retracted = [event for event in before if isinstance(event, Retracted)]
@@ -143,19 +143,23 @@ async def tried(url: str, seed: int) -> tuple[int, Trial, Result, float]:
 
 
 @asynccontextmanager
-async def lag() -> AsyncIterator[list[float]]:
-    """How late timers of this process are meanwhile."""
-    lags: list[float] = []
+async def lag() -> AsyncIterator[Callable[[], float]]:
+    """How late timers of this process have been so far, one that is due now included."""
+    due, worst = time.monotonic(), 0.0
+
+    def so_far() -> float:
+        return max(worst, time.monotonic() - due)
 
     async def watch() -> None:
+        nonlocal due, worst
         while True:
             due = time.monotonic() + TICK
             await asyncio.sleep(TICK)
-            lags.append(time.monotonic() - due)
+            worst = so_far()
 
     watching = asyncio.create_task(watch())
     try:
-        yield lags
+        yield so_far
     finally:
         watching.cancel()
         await asyncio.wait((watching,))

@@ -165,6 +165,7 @@ class Evaluation:
             seconds=round(time.monotonic() - began, 3),
             settings=settings,
             groups=groups,
+            outcomes=figures.outcomes(asked),
             gates=judged,
             comparison=comparison.compare(before.side, side) if before else None,
             calibration=sweeps,

@@ -46,6 +46,7 @@ def _show_retrieval(output: Output, figures: Figures) -> None:
 
 def _show_answers(output: Output, found: Results) -> None:
     _show_rest(output, "answers", found.groups[OVERALL])
+    output.table("outcomes", ("mode and reason", "answers"), found.outcomes.items())
     names = ("correct", "answered", "false_refusal", "false_acceptance", "leaks")
     rows = [
         (category, *(_short(figures.get(f"answers.{name}")) for name in names))

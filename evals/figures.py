@@ -1,6 +1,7 @@
 """Means and counts over cases: the numbers that move when the pipeline moves."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,6 +63,11 @@ def groups(cases: Sequence[CaseResult]) -> dict[str, Figures]:
     return found
 
 
+def outcomes(cases: Sequence[CaseResult]) -> dict[str, int]:
+    """How many answers ended in each mode and reason, the most frequent first."""
+    return dict(Counter(outcome for case in cases for outcome in case.outcomes).most_common())
+
+
 def figures(cases: Sequence[CaseResult]) -> Figures:
     """Every figure that these cases have.
 
@@ -100,7 +106,7 @@ def _answers(asked: Sequence[Asked]) -> dict[str, Figure]:
     told = [answer for answer in answers if answer.has_content]
     found = {
         "correct": _mean(answer.correct for answer in answers),
-        **_outcomes(asked),
+        **_mistakes(asked),
         "unavailable": _mean(answer.mode == UNAVAILABLE for answer in answers),
         "leaks": Figure(sum(bool(answer.leaks) for answer in answers), len(answers)),
         "faults": Figure(sum(bool(answer.faults) for answer in answers), len(answers)),
@@ -126,7 +132,7 @@ _OF_CONTENT: Mapping[str, Callable[[Answered], float | None]] = {
 }
 
 
-def _outcomes(asked: Sequence[Asked]) -> dict[str, Figure]:
+def _mistakes(asked: Sequence[Asked]) -> dict[str, Figure]:
     """The two ways to be wrong, apart: refusing what can be answered, answering what cannot."""
     answerable = [answer for case, answer in asked if case.expected is Expected.ANSWERED]
     others = [answer for case, answer in asked if case.expected is not Expected.ANSWERED]

@@ -151,6 +151,7 @@ def _svg(name: str, height: float, paint: Paint) -> str:
         warnings.catch_warnings(),
         mpl.rc_context(
             {
+                "axes.axisbelow": True,
                 "axes.edgecolor": LINE,
                 "axes.facecolor": "none",
                 "axes.grid": True,

@@ -48,13 +48,17 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """`date` is RFC 3339 in UTC, `seconds` how long the run took. `groups` are by category."""
+    """`date` is RFC 3339 in UTC, `seconds` how long the run took.
+
+    `groups` are the figures by category; `outcomes` counts answers by mode and reason.
+    """
 
     format: int
     date: str
     seconds: float
     settings: Settings
     groups: Mapping[str, Mapping[str, Figure]]
+    outcomes: Mapping[str, int]
     gates: Sequence[Judged]
     comparison: Comparison | None
     calibration: Sequence[Sweep]

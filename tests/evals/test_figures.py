@@ -97,6 +97,13 @@ def test_repeats_show_how_much_single_ones_differ() -> None:
     assert told["answers.same_text"].value == 0
 
 
+def test_outcomes_are_counted_by_mode_and_reason() -> None:
+    told = figures.outcomes(
+        [result(case(), given=[answer(), abstained()]), result(unanswerable(), given=[abstained()])]
+    )
+    assert told == {"ABSTAINED EVIDENCE_INSUFFICIENT": 2, "EXTRACTIVE NONE": 1}
+
+
 @pytest.mark.parametrize(
     ("share", "value"), [(0.0, 1), (0.25, 1), (0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4)]
 )

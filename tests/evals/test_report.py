@@ -69,6 +69,7 @@ def everything() -> Results:
         seconds=1.5,
         settings=SETTINGS,
         groups=groups,
+        outcomes=figures.outcomes(cases),
         gates=gates.judge([Gate(metric="answers.leaks", at_most=0)], cases, None),
         comparison=comparison.compare(earlier, side),
         calibration=[sweep(NASTY, "support", evidence(), 0.5)],

@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from chassis.identity import AccessLevel
 from cli.identity import Identity
@@ -140,9 +138,3 @@ def examples(suite: Running) -> Running:
     done = suite.sluice("ingest", str(EXAMPLES / "corpus"), "--data", str(suite.data), "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     return suite
-
-
-@pytest.fixture(scope="session")
-def gold() -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = yaml.safe_load((EXAMPLES / "gold.yaml").read_text())
-    return loaded

@@ -1,112 +1,104 @@
-"""The gold questions through every stage: what is answered, withheld and never invented."""
+"""The gold questions through every stage, held against the gates that are shipped with them."""
 
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chassis import channels
-from chassis.identity import AccessLevel, Caller, Minter, development_key
-from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
-from tests.suite.conftest import CONTENT, Running
+from services.generate import qualification
+from services.generate.qualification import SCHEMA_VERSION, validation_version
+from tests.scripted_provider import replies
+from tests.scripted_provider.server import ScriptedProvider
+from tests.suite.conftest import EXAMPLES, Running
 
-# The measured rates stand in the output; below these something broke.
-TOP = 5
-HIT_RATE = 0.9
-ANSWERED_RATE = 0.75
-CORRECT_RATE = 0.7
-
-Gold = Mapping[str, Any]
-Answer = Mapping[str, Any]
+Results = Mapping[str, Any]
 Figure = Callable[[str, object], None]
+# Both are of the held-out half.
+COVERED = {
+    "id": "capstan-replicas",
+    "category": "covered",
+    "question": "To how many replicas may I scale the Capstan workers without asking anybody?",
+    "relevant": [{"document": "runbooks/queue-backlog.md", "grade": 2}],
+}
+OUTSIDE = {
+    "id": "parental-leave",
+    "category": "outside",
+    "question": "How many weeks of parental leave do Northquay employees get?",
+}
+CANDIDATES = """\
+pools:
+  backup: {{requests_per_minute: 600, tokens_per_minute: 600000, in_flight: 2,
+    max_reservation: 20000}}
+candidates:
+- {{id: backup, pool: backup, base_url: "{url}", model: small, qualification: backup.json,
+    credentials: none}}
+"""
 
 
 @pytest.fixture(scope="module")
-def answers(examples: Running, gold: Gold) -> Mapping[str, Answer]:
-    """The answer to each gold question, by id, asked as its asker."""
-    return {case["id"]: _answer(examples, case) for case in gold["questions"]}
+def evaluated(examples: Running, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    out = tmp_path_factory.mktemp("evals")
+    done = examples.sluice("eval", "--data", str(examples.data), "--out", str(out), "--json")
+    assert done.returncode in {0, 1}, done.stderr
+    results: Results = json.loads(done.stdout)
+    return results
 
 
-def _answer(suite: Running, case: Gold) -> Answer:
-    reply = suite.ask(case["question"], case["asker"]["level"], case["asker"]["groups"])
-    assert reply.status_code == 200, reply.text
-    answer: Answer = reply.json()
-    return answer
+def test_every_shipped_gate_holds(evaluated: Results, record_property: Figure) -> None:
+    figures = evaluated["groups"][""]
+    record_property("gold hit rate at 5", figures["retrieval.hit@5"]["value"])
+    record_property("gold questions answered", figures["answers.answered"]["value"])
+    failed = [gate for gate in evaluated["gates"] if not gate["passed"]]
+    assert failed == []
+    assert len(evaluated["gates"]) == 7
 
 
-def of(gold: Gold, *categories: str) -> Iterator[Gold]:
-    return (case for case in gold["questions"] if case["category"] in categories)
+def test_without_a_model_answers_are_quotations_labelled_so(evaluated: Results) -> None:
+    answers = [answer for case in evaluated["cases"] for answer in case["answers"]]
+    labels = {
+        (answer["mode"], answer["reason"], answer["acceptance"])
+        for answer in answers
+        if answer["acceptance"]
+    }
+    assert labels == {("EXTRACTIVE", "NONE", "ACCEPTED")}
+    assert {answer["mode"] for answer in answers} == {"EXTRACTIVE", "ABSTAINED"}
 
 
-def test_what_is_above_the_askers_access_never_leaves(
-    answers: Mapping[str, Answer], gold: Gold
+def test_the_results_name_everything_that_they_depend_on(evaluated: Results) -> None:
+    settings = evaluated["settings"]
+    assert settings["documents"] == len(list((EXAMPLES / "corpus").rglob("*.md")))
+    assert settings["embedding_profile"] == "multilingual-e5-small"
+    empty = {name for name, value in settings.items() if not value}
+    assert empty <= {"models", "code_revision"}  # none was asked; the code may stand outside git
+    assert any(setting.startswith("top_k=") for setting in settings["retrieval"])
+
+
+async def test_a_candidate_that_keeps_its_bounds_gets_the_report_that_generate_demands(
+    examples: Running, tmp_path: Path
 ) -> None:
-    cases = list(of(gold, "above_access"))
-    for case in cases:
-        shown = str(answers[case["id"]])
-        assert not [text for text in case["secret"] if text in shown]
-        assert not [document for document in case["restricted"] if document in shown]
-    assert len(cases) == 5
-
-
-def test_unanswerable_questions_are_never_answered_with_invented_text(
-    answers: Mapping[str, Answer], gold: Gold
-) -> None:
-    modes = {case["id"]: answers[case["id"]]["mode"] for case in of(gold, "unanswerable")}
-    assert set(modes.values()) == {"ABSTAINED"}, modes
-
-
-def test_answers_are_cited_verbatim_and_labelled(answers: Mapping[str, Answer], gold: Gold) -> None:
-    answered = [answer for answer in answers.values() if answer["mode"] in CONTENT]
-    assert answered
-    for answer in answered:
-        assert (answer["mode"], answer["reason"], answer["acceptance"]) == (
-            "EXTRACTIVE",
-            "NONE",
-            "ACCEPTED",
-        )
-        included = {source["label"]: source["included_text"] for source in answer["sources"]}
-        assert answer["citations"]
-        for citation in answer["citations"]:
-            quoted = answer["text"][citation["start"] : citation["end"]]
-            sentence = quoted.removesuffix(f"[{citation['label']}]").strip()
-            assert sentence in included[citation["label"]]
-
-
-def test_most_answerable_questions_get_an_answer_from_the_right_document(
-    answers: Mapping[str, Answer], gold: Gold, record_property: Figure
-) -> None:
-    cases = list(of(gold, "answerable", "two_passages", "paraphrased"))
-    answered = [case for case in cases if answers[case["id"]]["mode"] in CONTENT]
-    right = [case for case in answered if _cites_relevant(case, answers[case["id"]])]
-    record_property("gold questions answered", len(answered) / len(cases))
-    record_property("gold questions answered from the right document", len(right) / len(cases))
-    assert len(answered) / len(cases) >= ANSWERED_RATE
-    assert len(right) / len(cases) >= CORRECT_RATE
-
-
-def _cites_relevant(case: Gold, answer: Answer) -> bool:
-    relevant = {entry["document"] for entry in case["relevant"]}
-    return bool(relevant & {source["document_id"] for source in answer["sources"]})
-
-
-async def test_a_relevant_document_is_among_the_first_passages(
-    examples: Running, gold: Gold, record_property: Figure
-) -> None:
-    cases = list(of(gold, "answerable", "two_passages", "paraphrased", "cross_language"))
-    hits = [await _hit(examples, case) for case in cases]
-    record_property(f"gold hit rate at {TOP}", sum(hits) / len(hits))
-    assert sum(hits) / len(hits) >= HIT_RATE
-
-
-async def _hit(suite: Running, case: Gold) -> bool:
-    level, groups = AccessLevel.parse(case["asker"]["level"]), frozenset(case["asker"]["groups"])
-    token = Minter(development_key()).mint(Caller("tester", "demo", level, groups), "retrieve")
-    service = "sluice.retrieve.v1.RetrieveService"
-    target = f"dns:///127.0.0.1:{suite.ports['retrieve']}"
-    async with channels.connect(target, service=service, idempotent=True) as channel:
-        stub = retrieve_pb2_grpc.RetrieveServiceStub(channel)
-        request = retrieve_pb2.RetrieveRequest(question=case["question"], top_k=TOP)
-        found = await channels.call(stub.Retrieve, request, stage="retrieve", token=token, limit=20)
-    relevant = {entry["document"] for entry in case["relevant"]}
-    return bool(relevant & {passage.document_id for passage in found.passages})
+    gates = [{"metric": "answers.false_acceptance", "at_most": 0}]
+    gold = tmp_path / "gold.yaml"
+    gold.write_text(json.dumps({"questions": [COVERED, OUTSIDE], "gates": gates}))
+    refusal = json.dumps({"status": "insufficient", "answer": "", "source_ids": []})
+    async with ScriptedProvider() as provider:
+        provider.script(*[replies.answer(refusal)] * 2)
+        listed = tmp_path / "candidates.yaml"
+        listed.write_text(CANDIDATES.format(url=provider.base_url))
+        told = {**examples.environment, "SLUICE_ANSWER_CANDIDATES": str(listed)}
+        options = ("--qualify", "backup", "--levels", "public,team", "--out", str(tmp_path))
+        arguments = ("eval", str(gold), "--data", str(examples.data), "--json", *options)
+        done = await asyncio.to_thread(replace(examples, environment=told).sluice, *arguments)
+        assert provider.calls == 2
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    report = qualification.read(Path(results["files"][-1]))
+    assert (report.passed, report.mode, report.model) == (True, "review", "small")
+    assert report.schema_version == SCHEMA_VERSION
+    assert report.validation_version == validation_version(0.5)
+    assert report.levels == {"public", "team"}
+    assert report.instructions_versions == set(results["settings"]["instructions_versions"])
+    assert results["qualification"]["shared"] == []

@@ -1,10 +1,11 @@
 """The suite over a real engine, whose small model seldom keeps the contract: what is said then."""
 
 import asyncio
+import json
 import os
 import signal
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import AsyncIterator, Iterator
+from itertools import count, product
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from cli.identity import Identity
 from local.llm.bundle import MODEL
 from tests.suite.conftest import Running, started, wait_for
 
+EVENTS = "text/event-stream"
 OUTPUT_TOKENS = 96
 FERRIES = """# Ferries
 
@@ -46,12 +48,8 @@ ASKED = {
     ("UNAVAILABLE", "INVALID_OUTPUT"),
 }
 # And while the engine is away.
-AWAY = {
-    ("EXTRACTIVE", "MODEL_UNAVAILABLE"),
-    ("UNAVAILABLE", "MODEL_UNAVAILABLE"),
-    ("UNAVAILABLE", "CAPACITY"),
-}
-RECOVERY_SECONDS = 45
+AWAY = set(product(["EXTRACTIVE", "UNAVAILABLE"], ["MODEL_UNAVAILABLE", "CAPACITY"]))
+RECOVERY_SECONDS = 90
 
 Answer = dict[str, Any]
 
@@ -62,7 +60,10 @@ def island(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("island")
     (folder / "ferries.md").write_text(FERRIES)
     (folder / "lighthouse.md").write_text(LIGHTHOUSE)
-    told = {"SLUICE_ANSWER_OUTPUT_TOKENS": str(OUTPUT_TOKENS)}
+    told = {
+        "SLUICE_ANSWER_OUTPUT_TOKENS": str(OUTPUT_TOKENS),
+        "SLUICE_ANSWER_INVALID_OUTPUT": "fail",  # a second reply is as likely to be broken
+    }
     data = tmp_path_factory.mktemp("local-llm")
     with started(data, "--profile", "local-llm", **told) as running:
         done = running.sluice("ingest", str(folder), "--data", str(data), "--json")
@@ -72,6 +73,27 @@ def island(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def how(answer: Answer) -> tuple[str, str]:
     return answer["mode"], answer["reason"]
+
+
+def request(question: str, accept: str) -> dict[str, Any]:
+    person = Identity("tester", "demo", AccessLevel.TEAM).for_gateway()
+    headers = {"Authorization": f"Bearer {person}", "Accept": accept}
+    return {"url": "/v1/answers", "json": {"question": question}, "headers": headers}
+
+
+async def streamed(running: Running, question: str) -> AsyncIterator[tuple[str, Answer]]:
+    """The events of one answer: name and content."""
+    async with (
+        httpx.AsyncClient(base_url=running.url, timeout=60) as client,
+        client.stream("POST", **request(question, EVENTS)) as reply,
+    ):
+        name = ""
+        async for line in reply.aiter_lines():
+            kind, _, content = line.partition(": ")
+            if kind == "event":
+                name = content
+            if kind == "data":
+                yield name, json.loads(content)
 
 
 def engine(running: Running, path: str) -> httpx.Response:
@@ -112,6 +134,12 @@ def test_a_question_ends_in_an_outcome_of_the_table_with_what_the_engine_used(
         assert 0 < usage["output_tokens"] == tokens
 
 
+def test_what_the_model_wrote_was_held_to_the_schema(answers: list[Answer]) -> None:
+    written = [answer["provenance"] for answer in answers if answer["mode"] == "GENERATED"]
+    assert all(provenance["schema_constrained"] for provenance in written)
+    assert all(provenance["candidate"] for provenance in written)
+
+
 def test_nothing_is_accepted_that_cites_no_admitted_source(answers: list[Answer]) -> None:
     for answer in answers:
         labels = {source["label"] for source in answer["sources"]}
@@ -120,12 +148,23 @@ def test_nothing_is_accepted_that_cites_no_admitted_source(answers: list[Answer]
         assert cited or answer["acceptance"] != "ACCEPTED"
 
 
-async def test_a_client_that_leaves_ends_the_engines_work(island: Running) -> None:
+async def test_a_stream_ends_with_its_one_answer_which_is_what_was_shown(island: Running) -> None:
+    events = [event async for event in streamed(island, QUESTIONS[0])]
+    names = [name for name, _ in events]
+    (answer,) = [data for name, data in events if name == "answer"]
+    assert names[-1] == "answer"
+    assert set(names) <= {"stage", "delta", "retract", "answer"}
+    assert how(answer) in ASKED
+    shown = "".join(data["text"] for name, data in events if name == "delta")
+    assert "retract" in names or shown in {"", answer["text"]}
+    assert answer["usage"]["output_tokens"] > 0
+
+
+@pytest.mark.parametrize("accept", ["application/json", EVENTS])
+async def test_a_client_that_leaves_ends_the_engines_work(island: Running, accept: str) -> None:
     before, question = await asyncio.to_thread(written, island), next(FRESH)
-    person = Identity("tester", "demo", AccessLevel.TEAM).for_gateway()
     async with httpx.AsyncClient(base_url=island.url, timeout=60) as client:
-        headers, body = {"Authorization": f"Bearer {person}"}, {"question": question}
-        asking = asyncio.create_task(client.post("/v1/answers", json=body, headers=headers))
+        asking = asyncio.create_task(client.post(**request(question, accept)))
         assert await asyncio.to_thread(wait_for, lambda: writes(island), 30)
         asking.cancel()
         assert await asyncio.to_thread(wait_for, lambda: not writes(island), 30)

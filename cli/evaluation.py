@@ -62,10 +62,10 @@ async def run(plan: Plan, data: Path, output: Output) -> int:
     _check_libraries()
     gold_set = _read(plan)
     gates.check(gold_set)
-    if plan.calibrate:
-        calibration.check([Evidence(case.id, case.is_answerable, None) for case in gold_set.cases])
     before = results.read(plan.baseline) if plan.baseline else None
     candidacy = _candidacy(plan, gold_set, data) if plan.qualify else None
+    if plan.calibrate:
+        calibration.check([Evidence(case.id, case.is_answerable, None) for case in gold_set.cases])
     tenant = plan.tenant or (gold_set.name if plan.path.is_dir() else TENANT)
     person = Identity("evaluation", tenant, AccessLevel.RESTRICTED)
     if plan.bring_in:

@@ -7,9 +7,10 @@ import json
 import signal
 import socket
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ from starlette.routing import Route
 from chassis import identity
 from chassis.edge import Edge
 from chassis.errors import InvalidInput
-from chassis.identity import Caller, Verifier, development_key
+from chassis.identity import AccessLevel, Caller, Verifier, development_key
 from cli import evaluation, exits
 from cli.evaluation import Plan
 from cli.evidence_service import Search
 from cli.output import Output
 from cli.questioning import Stages
 from gateway.identity import development_issuer
+from sluice.assemble.v1 import assemble_pb2, assemble_pb2_grpc
 from sluice.evidence.v1 import evidence_pb2
 from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
@@ -48,6 +50,7 @@ GOLD: list[dict[str, Any]] = [
     },
     {"id": "outside", "category": "nothing", "question": "Who?", "asker": {"level": "public"}},
 ]
+TEXT = "Deploys run on Monday."
 ABSTAINED = {
     **ANSWER,
     "mode": "ABSTAINED",
@@ -83,6 +86,19 @@ class Retrieve(retrieve_pb2_grpc.RetrieveServiceServicer):
         self, _request: retrieve_pb2.CheckPassagesRequest, _context: object
     ) -> retrieve_pb2.CheckPassagesResponse:
         return retrieve_pb2.CheckPassagesResponse()
+
+
+class Assemble(assemble_pb2_grpc.AssembleServiceServicer):
+    """Admits one source, whatever was found."""
+
+    async def Assemble(  # noqa: N802 - the contract's name
+        self, _request: assemble_pb2.AssembleRequest, _context: object
+    ) -> assemble_pb2.AssembleResponse:
+        block = evidence_pb2.Block(text=TEXT, kind=evidence_pb2.BLOCK_KIND_PARAGRAPH, end=len(TEXT))
+        source = evidence_pb2.Source(
+            label="S1", document_id="S1.md", included_text=TEXT, blocks=[block], score=0.9
+        )
+        return assemble_pb2.AssembleResponse(sources=[source], instructions_version="en-1")
 
 
 @dataclass(slots=True)
@@ -151,19 +167,19 @@ class Suite:
 
 
 @asynccontextmanager
-async def retrieving() -> AsyncIterator[tuple[Retrieve, str]]:
-    stage = Retrieve()
-    verifier = Verifier(development_key().public_key(), "retrieve")
+async def serving(name: str, add: Callable[[grpc.aio.Server], None]) -> AsyncIterator[str]:
+    """A stage behind the real edge; its address."""
+    verifier = Verifier(development_key().public_key(), name)
 
     async def verify(token: str) -> Caller:
         return verifier.verify(token)
 
     server = grpc.aio.server(interceptors=[Edge(verify, 60)])
-    retrieve_pb2_grpc.add_RetrieveServiceServicer_to_server(stage, server)
+    add(server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        yield stage, f"127.0.0.1:{port}"
+        yield f"127.0.0.1:{port}"
     finally:
         await server.stop(None)
 
@@ -186,7 +202,15 @@ async def answering() -> AsyncIterator[tuple[Gateway, str]]:
 
 @pytest.fixture
 async def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Suite]:
-    async with served() as ingest, retrieving() as (retrieve, at), answering() as (gateway, url):
+    retrieve = Retrieve()
+    adding = partial(retrieve_pb2_grpc.add_RetrieveServiceServicer_to_server, retrieve)
+    assembling = partial(assemble_pb2_grpc.add_AssembleServiceServicer_to_server, Assemble())
+    async with (
+        served() as ingest,
+        serving("retrieve", adding) as at,
+        serving("assemble", assembling) as assemble,
+        answering() as (gateway, url),
+    ):
         for name in ("S1.md", "S2.md"):
             meta = ingest_pb2.DocumentMetadata(
                 access_level=evidence_pb2.ACCESS_LEVEL_TEAM,
@@ -195,6 +219,7 @@ async def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
             ingest.documents[name] = ingest_pb2.Document(document_id=name, metadata=meta, chunks=1)
         monkeypatch.setenv("SLUICE_INGEST_TARGET", ingest.address)
         monkeypatch.setenv("SLUICE_RETRIEVE_TARGET", at)
+        monkeypatch.setenv("SLUICE_ASSEMBLE_TARGET", assemble)
         monkeypatch.setenv("SLUICE_GATEWAY_URL", url)
         yield Suite(tmp_path, ingest, retrieve, gateway)
 
@@ -312,3 +337,45 @@ async def test_a_folder_of_a_benchmark_brings_its_corpus(suite: Suite) -> None:
     assert suite.ingest.contents == {"S1.md": b"# Deploys\n\nMonday.\n"}
     assert {caller.tenant for caller in suite.ingest.callers} == {"bench"}
     assert brought.document["groups"][""]["retrieval.ndcg@10"]["value"] == 1
+
+
+async def test_thresholds_are_swept_by_the_rules_of_generate(suite: Suite) -> None:
+    covered = [{**GOLD[0], "id": str(number)} for number in range(6)]
+    outside = [{**GOLD[1], "id": str(number)} for number in range(6, 12)]
+    told = await suite.evaluate(suite.gold(*covered, *outside), calibrate=True)
+    support, score = told.document["calibration"]
+    assert (support["setting"], support["current"]) == ("SLUICE_EXTRACTIVE_LEAST_SUPPORT", 0.52)
+    assert (score["setting"], score["space"]) == ("SLUICE_SCORE_THRESHOLD_COSINE", "COSINE")
+    for choice in support["choices"]:
+        assert choice["held_out"]["false_acceptance"] == 0
+        assert choice["held_out"]["false_refusal"] == 0
+    # What is found is equally near to every question here.
+    assert {at["false_acceptance"] + at["false_refusal"] for at in score["curve"]} == {1}
+
+
+async def test_calibration_without_cases_of_both_kinds_ends_before_anybody_is_asked(
+    suite: Suite,
+) -> None:
+    with pytest.raises(InvalidInput, match="calibration needs cases of both kinds in both halves"):
+        await suite.evaluate(suite.gold(), calibrate=True)
+    assert suite.retrieve.requests == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"levels": ()}, "--levels names whose documents the candidate may see"),
+        ({"calibrate": True}, "--qualify and --calibrate are runs of their own"),
+        ({}, "no candidate is 'backup'; configured: none"),
+    ],
+)
+async def test_a_qualification_that_cannot_be_ends_before_anybody_is_asked(
+    suite: Suite, changed: dict[str, Any], said: str
+) -> None:
+    gates = [{"metric": "answers.correct", "at_least": 1}]
+    cases = [{**case, "id": f"{at}{number}"} for number in range(4) for at, case in enumerate(GOLD)]
+    gold = suite.gold(*cases, gates=gates)
+    plan = {"qualify": "backup", "levels": (AccessLevel.TEAM,), **changed}
+    with pytest.raises(InvalidInput, match=said):
+        await suite.evaluate(gold, **plan)
+    assert [*suite.gateway.bodies, *suite.retrieve.requests] == []

@@ -3,8 +3,13 @@
 import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
+from uuid import uuid4
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from chassis.errors import InvalidInput
+from gateway.problem import refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,17 @@ class Connection(H11Protocol):
         self._unwatch()
         self._move()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the parser's words
+        """A problem like any other, where uvicorn would send plain text."""
+        request_id = uuid4().hex
+        error = InvalidInput("the request is not valid HTTP", field="", reason="MALFORMED")
+        problem = refusal(request_id, error)
+        names = [(b"x-request-id", request_id.encode()), (b"connection", b"close")]
+        head = h11.Response(status_code=400, headers=[*problem.raw_headers, *names])
+        for event in (head, h11.Data(data=bytes(problem.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -12,6 +12,10 @@ import structlog
 
 from chassis import deadlines
 from chassis.errors import DeadlineExceeded, Exhausted, SluiceError, Unavailable
+<<<<<<< HEAD
+from gateway import measures
+=======
+>>>>>>> origin/main
 from gateway.answer import Answer, Found, Labelled, P, Prompt, S, Written
 from gateway.outcome import Mode, Outcome, Reason
 from gateway.question import Question
@@ -87,7 +91,7 @@ class Flow(Generic[P, S]):
             except SluiceError:
                 await telling.retract(RetractionReason.INTERRUPTED)
                 raise
-            _log_answer(answer)
+            _report(answer)
             await telling.answer(answer)
         return answer
 
@@ -161,10 +165,15 @@ def _withdrawn(written: Written, outcome: Outcome) -> Written:
     return Written(outcome, usage=written.usage, provenance=written.provenance)
 
 
+<<<<<<< HEAD
+def _report(answer: Answer[S]) -> None:
+=======
 def _log_answer(answer: Answer[S]) -> None:
+>>>>>>> origin/main
     outcome = answer.written.outcome
     seconds = {**answer.timings, "total": answer.elapsed}
     log.info("answered", mode=outcome.mode, reason=outcome.reason, seconds=seconds)
+    measures.answered(outcome.mode, outcome.reason)
 
 
 class Record(Generic[S]):

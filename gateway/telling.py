@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeAlias
 
+from gateway import measures
 from gateway.answer import Answer, S
 from gateway.outcome import Reason
 
@@ -77,6 +78,7 @@ class Telling(Generic[S]):
         """Withdraw what was shown, if anything was and still is."""
         if self._shown and not self._retracted:
             self._retracted = True
+            measures.retracted(reason)
             await self._say(Retraction(reason))
 
     async def answer(self, answer: Answer[S]) -> None:

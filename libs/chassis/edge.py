@@ -124,7 +124,11 @@ class Edge(grpc.aio.ServerInterceptor):
                     # Nobody is there to send to: this task's cancellation is on its way.
                     log.info("caller_left", method=name)
                     return None
-                except Exception:  # the edge of the process: nothing may leave as UNKNOWN
+                except (Exception, asyncio.CancelledError) as error:  # the edge of the process
+                    if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                        raise
+                    # What leaves as it is becomes UNKNOWN; a cancellation that nobody asked for is
+                    # never answered at all.
                     log.exception("rpc_failed", method=name)
                     failure = errors.Internal("internal error; the log has the details")
                 log.info("rpc_refused", method=name, reason=failure.reason)
@@ -162,6 +166,12 @@ class Edge(grpc.aio.ServerInterceptor):
     def _deadline(self, context: grpc.aio.ServicerContext[Any, Any]) -> Deadline:
         asked = context.time_remaining()  # None without a deadline
         return Deadline.after(self._limit if asked is None else min(asked, self._limit))
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled the running task, not just something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _tell_failure(span: trace.Span, failure: errors.SluiceError) -> None:

@@ -68,6 +68,8 @@ class Teller(generate_pb2_grpc.GenerateServiceServicer):
                     raise errors.Exhausted("no room", reason="ROOM", retry_after=1.25)
                 case "bug":
                     raise RuntimeError("driver text with a secret")
+                case "cancelled":
+                    raise asyncio.CancelledError
                 case "hang":
                     await asyncio.Event().wait()
                 case "much":
@@ -157,7 +159,11 @@ async def test_a_stream_is_told_to_its_caller_in_order() -> None:
 
 @pytest.mark.parametrize(
     ("question", "kind", "reason"),
-    [("full", errors.Exhausted, "ROOM"), ("bug", errors.Internal, "INTERNAL")],
+    [
+        ("full", errors.Exhausted, "ROOM"),
+        ("bug", errors.Internal, "INTERNAL"),
+        ("cancelled", errors.Internal, "INTERNAL"),
+    ],
 )
 async def test_an_error_after_the_first_message_arrives_typed(
     question: str, kind: type[errors.SluiceError], reason: str

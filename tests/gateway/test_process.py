@@ -7,6 +7,7 @@ import socket
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -18,7 +19,17 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from chassis.settings import load
 from gateway.settings import GatewaySettings
 from tests.capacity.server import Server
-from tests.gateway.house import ALL, QUESTION, bearer, find_port, gateway, hanging, served, until
+from tests.gateway.house import (
+    ALL,
+    QUESTION,
+    Stage,
+    bearer,
+    find_port,
+    gateway,
+    hanging,
+    served,
+    until,
+)
 
 
 async def ended(**env: str) -> tuple[int, str]:
@@ -225,9 +236,16 @@ async def test_the_grace_period_ends_questions_that_do_not(tmp_path: Path) -> No
         asking = asyncio.create_task(
             house.http.post("/v1/answers", json={"question": QUESTION}, headers=bearer())
         )
-        await behind["generate"].reached()
+        listening = asyncio.create_task(house.hear())
+        await until(partial(asked_by, behind["generate"], 2))
         house.process.terminate()
         assert await asyncio.wait_for(house.process.wait(), 10) == 0
         await asyncio.wait_for(behind["generate"].cancelled.wait(), 5)
         response = await asking
         assert (response.status_code, response.json()["reason"]) == (503, "STOPPING")
+        *_, last = await listening
+        assert (last.name, last.content["reason"]) == ("error", "STOPPING")
+
+
+async def asked_by(stage: Stage, callers: int) -> bool:
+    return len(stage.seen) == callers

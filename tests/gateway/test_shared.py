@@ -341,4 +341,4 @@ async def test_a_flushed_redis_learns_of_running_questions_by_their_renewal(
         async def known() -> bool:
             return redis.zcard(PLACES) == ROOM
 
-        await until(known, LEASE)
+        assert await until(known, LEASE)

@@ -23,7 +23,8 @@ PROCESSES = 4
 BURST, RATE = 1_000, 59_000 / 60  # tokens, tokens a second
 BATCH_SHARE = 0.8
 HOUR = 3_600.0
-SHORT = pytest.param(1.5, 0.97, id="short")
+# A tenth of the short one is 0.15 s, for which a busy machine may put all processes aside.
+SHORT = pytest.param(1.5, 0.9, id="short")
 LONG = pytest.param(60, 0.99, id="long", marks=pytest.mark.soak)
 
 

@@ -12,10 +12,7 @@ import structlog
 
 from chassis import deadlines
 from chassis.errors import DeadlineExceeded, Exhausted, SluiceError, Unavailable
-<<<<<<< HEAD
 from gateway import measures
-=======
->>>>>>> origin/main
 from gateway.answer import Answer, Found, Labelled, P, Prompt, S, Written
 from gateway.outcome import Mode, Outcome, Reason
 from gateway.question import Question
@@ -165,11 +162,7 @@ def _withdrawn(written: Written, outcome: Outcome) -> Written:
     return Written(outcome, usage=written.usage, provenance=written.provenance)
 
 
-<<<<<<< HEAD
 def _report(answer: Answer[S]) -> None:
-=======
-def _log_answer(answer: Answer[S]) -> None:
->>>>>>> origin/main
     outcome = answer.written.outcome
     seconds = {**answer.timings, "total": answer.elapsed}
     log.info("answered", mode=outcome.mode, reason=outcome.reason, seconds=seconds)

@@ -11,7 +11,6 @@ _refused = _meter.create_counter(
 _in_flight = _meter.create_up_down_counter(
     "sluice.gateway.in_flight", "{question}", "questions that hold a seat of this process"
 )
-
 _answered = _meter.create_counter(
     "sluice.gateway.answered", "{question}", "what came of questions, by mode and reason"
 )

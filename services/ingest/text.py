@@ -1,5 +1,7 @@
 """Bytes to text: decoded strictly, one kind of line end, nothing replaced."""
 
+import codecs
+
 from chassis.errors import InvalidInput
 
 # What a parser builds for a line outweighs the line by far.
@@ -31,6 +33,10 @@ def check_size(text: str, name: str) -> None:
 
 
 def _refuse_binary(data: bytes, name: str) -> None:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InvalidInput(
+            f"{name}: this is UTF-16; save it as UTF-8", field="data", reason="NOT_UTF8"
+        )
     zero = data.find(b"\0")
     if zero >= 0:
         raise InvalidInput(
@@ -45,7 +51,8 @@ def _decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{name}, line {_line(data, error.start)}: not UTF-8 at byte {error.start}",
+            f"{name}, line {_line(data, error.start)}: not UTF-8 at byte {error.start};"
+            " save it as UTF-8",
             field="data",
             reason="NOT_UTF8",
         ) from error

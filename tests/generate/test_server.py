@@ -2,10 +2,10 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import grpc
 import pytest
+import pytest_asyncio
 
 from chassis import channels
 from chassis.errors import InvalidInput, Unauthenticated
@@ -17,8 +17,10 @@ from sluice.generate.v1 import generate_pb2 as pb
 from sluice.generate.v1.generate_pb2_grpc import GenerateServiceStub
 from tests.capacity.server import running_server
 from tests.scripted_provider import replies
-from tests.scripted_provider.server import Reply, ScriptedProvider
+from tests.scripted_provider.server import ScriptedProvider
 from tests.stages import running
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SENTENCE = "The deploy window is Monday to Thursday, 09:30 to 15:30 harbour time."
 QUESTION = "When is the deploy window?"
@@ -80,16 +82,24 @@ def _metadata() -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer {token}"),)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def extractive() -> AsyncIterator[grpc.aio.Channel]:
     async with running("generate", SLUICE_ANSWER_MODE="extractive") as channel:
         yield channel
 
 
-@pytest.fixture
-async def generated(provider: ScriptedProvider, tmp_path: Path) -> AsyncIterator[grpc.aio.Channel]:
-    """With a Redis of its own: a throttle in one test must not cool the pool of the next."""
-    with running_server(tmp_path) as redis:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def provider() -> AsyncIterator[ScriptedProvider]:
+    async with ScriptedProvider() as provider:
+        yield provider
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def generated(
+    provider: ScriptedProvider, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[grpc.aio.Channel]:
+    """With a Redis of its own, and a pool that has opened."""
+    with running_server(tmp_path_factory.mktemp("generate")) as redis:
         async with running(
             "generate",
             SLUICE_ANSWER_MODE="generated",
@@ -100,6 +110,7 @@ async def generated(provider: ScriptedProvider, tmp_path: Path) -> AsyncIterator
             SLUICE_CAPACITY_DECISION_SECONDS="2",
             SLUICE_REDIS_URL=redis.url,
         ) as channel:
+            await _opened(channel, provider)
             yield channel
 
 
@@ -151,10 +162,69 @@ WRONG = [
 ]
 
 
+async def test_a_spent_deadline_is_an_outcome_and_a_caller_who_leaves_ends_the_call(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    provider.script(replies.stalled(replies.chunk("half")), replies.stalled(replies.chunk("half")))
+    response = await generate(generated, unlike("deadline"), limit=1)
+    assert response.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_DEADLINE
+
+    arrived = len(provider.arrivals)
+    call = GenerateServiceStub(generated).Generate(unlike("left"), timeout=10, metadata=_metadata())
+    exchange = await provider.arrival(arrived)
+    call.cancel()
+    await asyncio.wait_for(exchange.left.wait(), 5)
+    assert exchange.left_at is not None
+
+
+async def test_a_stream_of_the_process_tells_text_a_retraction_and_one_final_event(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    provider.script(replies.answer(REPLY, pieces=20))
+    *deltas, last = await stream(generated, request())
+    assert "".join(event.delta for event in deltas) == TEXT
+    assert last.final.text == TEXT
+    assert last.final.outcome.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
+    assert last.final.provenance.candidate == "primary"
+
+    provider.script(replies.stream(replies.chunk(BEGUN)))
+    shown, retracted, last = await stream(generated, request())
+    assert shown.delta == TEXT
+    assert retracted.retraction.reason == outcome_pb2.RETRACTION_REASON_INTERRUPTED
+    assert last.final.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_MODEL_UNAVAILABLE
+
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await stream(generated, pb.GenerateRequest())
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_reader_of_a_stream_who_leaves_ends_the_providers_work(
+    generated: grpc.aio.Channel, provider: ScriptedProvider
+) -> None:
+    provider.script(replies.stalled(replies.chunk(BEGUN)))
+    asked = pb.GenerateStreamRequest(task=request())
+    call = GenerateServiceStub(generated).GenerateStream(asked, timeout=10, metadata=_metadata())
+    assert (await anext(aiter(call))).delta == TEXT
+    call.cancel()
+    exchange = provider.arrivals[-1]
+    await asyncio.wait_for(exchange.left.wait(), 5)
+    assert exchange.left_at is not None
+
+
+async def test_the_extractive_process_streams_too(extractive: grpc.aio.Channel) -> None:
+    delta, last = await stream(extractive, request())
+    assert delta.delta == last.final.text == f"{SENTENCE} [S1]"
+    assert last.final.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_NONE
+    (last,) = await stream(extractive, request("Who pays for lunch?"))
+    assert last.final.outcome.WhichOneof("mode") == "abstained"
+
+
+# The last of those on this process: a throttle cools its pool.
 async def test_the_generated_process_answers_and_words_every_failure(
     generated: grpc.aio.Channel, provider: ScriptedProvider
 ) -> None:
-    answered = await _admitted(generated, provider, replies.answer(REPLY))
+    provider.script(replies.answer(REPLY))
+    answered = await generate(generated, request())
     assert answered.outcome.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
     assert answered.text == TEXT
     assert [c.label for c in answered.citations] == ["S1"]
@@ -180,7 +250,7 @@ async def test_the_generated_process_answers_and_words_every_failure(
     ]
     for scripted, mode, reason in failures:
         provider.script(scripted)
-        response = await generate(generated, request(instructions_version=f"{mode}-{reason}"))
+        response = await generate(generated, unlike(f"{mode}-{reason}"))
         assert response.outcome.WhichOneof("mode") == mode
         assert getattr(response.outcome, mode).reason == reason
         assert response.text == (f"{SENTENCE} [S1]" if mode == "extractive" else "")
@@ -196,73 +266,16 @@ async def test_the_generated_process_answers_and_words_every_failure(
     assert refused.value.field == "messages"
 
 
-async def test_a_spent_deadline_is_an_outcome_and_a_caller_who_leaves_ends_the_call(
-    generated: grpc.aio.Channel, provider: ScriptedProvider
-) -> None:
-    await _admitted(generated, provider, replies.answer("{}"))
-    provider.script(replies.stalled(replies.chunk("half")), replies.stalled(replies.chunk("half")))
-    response = await generate(generated, request(), limit=1)
-    assert response.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_DEADLINE
-
-    call = GenerateServiceStub(generated).Generate(request(), timeout=10, metadata=_metadata())
-    exchange = await provider.arrival(len(provider.arrivals))
-    call.cancel()
-    await asyncio.wait_for(exchange.left.wait(), 5)
-    assert exchange.left_at is not None
-
-
-async def test_a_stream_of_the_process_tells_text_a_retraction_and_one_final_event(
-    generated: grpc.aio.Channel, provider: ScriptedProvider
-) -> None:
-    await _admitted(generated, provider, replies.answer("{}"))
-    provider.script(replies.answer(REPLY, pieces=20))
-    *deltas, last = await stream(generated, request())
-    assert "".join(event.delta for event in deltas) == TEXT
-    assert last.final.text == TEXT
-    assert last.final.outcome.generated.acceptance == outcome_pb2.ACCEPTANCE_ACCEPTED
-    assert last.final.provenance.candidate == "primary"
-
-    provider.script(replies.stream(replies.chunk(BEGUN)))
-    shown, retracted, last = await stream(generated, request())
-    assert shown.delta == TEXT
-    assert retracted.retraction.reason == outcome_pb2.RETRACTION_REASON_INTERRUPTED
-    assert last.final.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_MODEL_UNAVAILABLE
-
-    with pytest.raises(grpc.aio.AioRpcError) as refused:
-        await stream(generated, pb.GenerateRequest())
-    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-
-
-async def test_a_reader_of_a_stream_who_leaves_ends_the_providers_work(
-    generated: grpc.aio.Channel, provider: ScriptedProvider
-) -> None:
-    await _admitted(generated, provider, replies.answer("{}"))
-    provider.script(replies.stalled(replies.chunk(BEGUN)))
-    asked = pb.GenerateStreamRequest(task=request())
-    call = GenerateServiceStub(generated).GenerateStream(asked, timeout=10, metadata=_metadata())
-    assert (await anext(aiter(call))).delta == TEXT
-    call.cancel()
-    exchange = provider.arrivals[-1]
-    await asyncio.wait_for(exchange.left.wait(), 5)
-    assert exchange.left_at is not None
-
-
-async def test_the_extractive_process_streams_too(extractive: grpc.aio.Channel) -> None:
-    delta, last = await stream(extractive, request())
-    assert delta.delta == last.final.text == f"{SENTENCE} [S1]"
-    assert last.final.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_NONE
-    (last,) = await stream(extractive, request("Who pays for lunch?"))
-    assert last.final.outcome.WhichOneof("mode") == "abstained"
-
-
-async def _admitted(
-    channel: grpc.aio.Channel, provider: ScriptedProvider, reply: Reply
-) -> pb.GenerateResponse:
-    """The first answer after the pool has opened."""
-    provider.script(reply)
+async def _opened(channel: grpc.aio.Channel, provider: ScriptedProvider) -> None:
+    """Returns after the first call that the pool admits."""
+    provider.script(replies.answer("{}"))
     deadline = time.monotonic() + OPENS_WITHIN
     while time.monotonic() < deadline:
-        response = await generate(channel, request())
-        if response.usage.attempts:
-            return response
+        if (await generate(channel, unlike("opening"))).usage.attempts:
+            return
     raise AssertionError("the pool did not open")
+
+
+def unlike(name: str) -> pb.GenerateRequest:
+    """A request that no other test has made, so that nothing is stored for it."""
+    return request(instructions_version=name)

@@ -76,7 +76,8 @@ class Qualification:
 def select(cases: Sequence[Case], levels: Sequence[AccessLevel]) -> Selection:
     """The held-out cases whose askers read nothing above the levels.
 
-    Raises InvalidInput where none of them is to be answered, or none is not.
+    Raises InvalidInput where none of them is to be answered, or none is not, or where a level has
+    nobody who asks at it: nothing would be known of its documents.
     """
     held_out = [case for case in cases if is_held_out(case.id)]
     allowed = [case for case in held_out if AccessLevel.parse(case.asker.level) <= max(levels)]
@@ -87,6 +88,9 @@ def select(cases: Sequence[Case], levels: Sequence[AccessLevel]) -> Selection:
             f" levels there are {len(allowed)} held-out cases, all of one kind",
             field="questions",
         )
+    untried = {level.label for level in levels} - {case.asker.level for case in allowed}
+    if untried:
+        raise InvalidInput(f"no held-out case is asked at level {min(untried)}", field="levels")
     return Selection(tuple(allowed), len(cases) - len(held_out), len(held_out) - len(allowed))
 
 

@@ -45,6 +45,11 @@ def test_cases_of_one_kind_alone_qualify_nobody() -> None:
         select(CASES, [PUBLIC])
 
 
+def test_a_level_at_which_nobody_asks_is_not_qualified_for() -> None:
+    with pytest.raises(InvalidInput, match="no held-out case is asked at level public"):
+        select(CASES[:3], [PUBLIC, TEAM])
+
+
 @pytest.mark.parametrize("told", [[], [Gate(metric="retrieval.hit@5", at_least=1)], [FULL]])
 def test_without_a_bound_on_answers_there_is_nothing_to_pass(told: list[Gate]) -> None:
     with pytest.raises(InvalidInput, match="needs gates on answers"):

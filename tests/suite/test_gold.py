@@ -28,6 +28,7 @@ OUTSIDE = {
     "id": "parental-leave",
     "category": "outside",
     "question": "How many weeks of parental leave do Northquay employees get?",
+    "asker": {"level": "public"},
 }
 CANDIDATES = """\
 pools:

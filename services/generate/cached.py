@@ -1,22 +1,13 @@
 """Answers from the cache where they are fresh, made and kept where they are not."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from services.generate.cache import AnswerCache, Stored
-from services.generate.call import Call
+from services.generate.call import Call, Step
 from services.generate.candidate import Candidate
 from services.generate.flights import Flights
 from services.generate.key import key
 from services.generate.result import Result
-
-
-class Step(Protocol):
-    """A part of the pipeline, with all that is inside it."""
-
-    async def answer(self, call: Call) -> Result:
-        """Raises a SluiceError for whatever else can go wrong with an answer."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

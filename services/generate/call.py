@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from services.generate.audience import Audience
 from services.generate.budget import Ledger
 from services.generate.candidate import Candidate
 from services.generate.probe import Tell
-from services.generate.result import Switch
+from services.generate.result import Result, Switch
 from services.generate.task import Task
 
 
@@ -53,3 +54,11 @@ class Call:
     def is_seen(self) -> bool:
         """Whether text was shown: then nothing may be asked again."""
         return self.audience is not None and self.audience.has_seen
+
+
+class Step(Protocol):
+    """A part of the pipeline, with all that is inside it."""
+
+    async def answer(self, call: Call) -> Result:
+        """Raises a SluiceError for whatever else can go wrong with an answer."""
+        ...

@@ -1,4 +1,14 @@
-"""The way of a question to a model and back, outside in. The order stands in `Pipeline.of`."""
+"""The way of a question to a model and back.
+
+what is given instead, where no model could answer
+  the question's probe, and its time
+    the cache, or a stream's begin and end
+      validation, and one repair
+        retries, and other candidates
+          the attempt: capacity reserved, its own probe, the provider
+
+`Pipeline.of` composes them in this order, from the inside.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -14,8 +24,8 @@ from services.generate.attempt import Attempts
 from services.generate.audience import Audience
 from services.generate.budget import Budget, Ledger
 from services.generate.cache import AnswerCache
-from services.generate.cached import Cached, Earlier, Keys, Step
-from services.generate.call import Call, Route
+from services.generate.cached import Cached, Earlier, Keys
+from services.generate.call import Call, Route, Step
 from services.generate.candidate import Candidate, Candidates
 from services.generate.evidence import Source
 from services.generate.extraction import Extraction
@@ -27,6 +37,7 @@ from services.generate.qualification import validation_version
 from services.generate.release import Release
 from services.generate.result import Result
 from services.generate.retry import Pauses, Retries
+from services.generate.streamed import Streamed
 from services.generate.task import Task
 from services.generate.validation import OnInvalid, Validation
 from services.generate.verdict import Abstained, AbstainedReason, Unavailable
@@ -60,20 +71,6 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
-    """Marks where a stream begins and ends; that it ended does not mean that it went well."""
-
-    inner: Step
-
-    async def answer(self, call: Call) -> Result:
-        call.tell("stream-begin")
-        try:
-            return await self.inner.answer(call)
-        finally:
-            call.tell("stream-end")
-
-
-@dataclass(frozen=True, slots=True)
 class Pipeline:
     """Answers by a model, or by what policy has in its stead."""
 
@@ -94,8 +91,6 @@ class Pipeline:
         extraction: Extraction | None = None,
         tell: Tell = probe.span_event,
     ) -> Self:
-        """From the inside: what is named last is asked first."""
-
         def release(sources: Sequence[Source]) -> Release:
             return Release(sources, floor=policy.floor, by=policy.release)
 

@@ -139,7 +139,8 @@ def _percent(*shares: float) -> Iterable[str]:
 def _gate(one: Judged) -> tuple[object, ...]:
     name = " of ".join(filter(None, (one.metric, ", ".join(one.categories))))
     value = "" if one.value is None else f"{one.value:.4g}"
-    state = f"{GATES[one.passed]} {one.why}".strip()
+    mode = "(for mode full)" if one.for_full else ""
+    state = " ".join(filter(None, (GATES[one.passed], one.why, mode)))
     return name, f"{one.rule} {one.bound:g}", value, one.count, state
 
 

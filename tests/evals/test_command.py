@@ -243,6 +243,27 @@ async def test_figures_are_told_kept_and_shown_on_a_page_for_their_owner_only(
     assert told.document["files"] == [str(path) for path in reversed(suite.written)]
 
 
+async def test_people_read_figures_what_went_wrong_gates_and_files(
+    suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = {**GOLD[0], "question": "When not?"}
+    gates = [
+        {"metric": "answers.answered", "at_least": 0.5},
+        {"metric": "answers.review", "at_most": 0, "for_full": True},
+    ]
+    told = await suite.evaluate(suite.gold(wrong, GOLD[1], gates=gates))
+    rows = [
+        [cell.strip() for cell in line.strip("│").split("│")]
+        for line in capsys.readouterr().err.splitlines()
+    ]
+    assert ["ndcg", "1.000", "1.000", "1.000", "1.000"] in rows
+    assert ["covered", "answered", "ABSTAINED EVIDENCE_INSUFFICIENT"] in rows
+    assert ["answers.answered", "at_least 0.5", "0", "1", "FAILED"] in rows
+    full = "FAILED no case has this figure (for mode full)"
+    assert ["answers.review", "at_most 0", "", "0", full] in rows
+    assert [[name] for name in told.document["files"]] == rows[-2:]
+
+
 async def test_everybody_asks_as_the_gold_set_says(suite: Suite) -> None:
     await suite.evaluate(suite.gold(), tenant="acme")
     questions = (body["question"] for body in suite.gateway.bodies)

@@ -1,8 +1,9 @@
 """What a text calls by name: identifiers, and words with a capital where none is due."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from services.generate import words
 from services.generate.units import UNITS
@@ -28,14 +29,25 @@ def names(text: str, language: str) -> list[str]:
     return list(dict.fromkeys(_found(text, language)))
 
 
-def beginnings(text: str) -> list[str]:
-    """The capitalised words that begin sentences: names or not."""
+def beginnings(text: str) -> list[tuple[str, str]]:
+    """The capitalised words that begin sentences, names or not, each with the word after it."""
     found, before = [], ""
-    for token in _TOKEN.finditer(text):
-        if token["word"] and not before and token[0][0].isupper():
-            found.append(token[0])
-        before = "" if token["stop"] else token[0]
+    tokens = [*_TOKEN.finditer(text), None]
+    for token, after in pairwise(tokens):
+        if token and token["word"] and not before and token[0][0].isupper():
+            found.append((token[0], words.plain(after[0]) if after else ""))
+        before = token[0] if token and not token["stop"] else ""
     return found
+
+
+def stands_for(names: Sequence[tuple[str, str]], beginning: tuple[str, str]) -> bool:
+    """Whether a beginning says of something else what one of `names` is said to do.
+
+    "Beacon calls the lead" for "Lantern calls the lead": no article, no plural, one verb.
+    """
+    name, verb = beginning
+    is_bare = verb not in STOP_WORDS and not name.endswith("s")
+    return is_bare and any(verb == other and not _is_common(word) for word, other in names)
 
 
 @lru_cache(maxsize=512)

@@ -22,7 +22,7 @@ class PolicySettings(AnswerSettings):
 
     # Of 402 labelled statements in seven languages, over passages of our own, 278 chose it: 1 of
     # 110 that are carried fell below, and 1 of 168 others did not. The other 124 confirmed it: 0 of
-    # 47 and 3 of 77, two of which begin with a name that no other source knew.
+    # 47 and 2 of 77.
     answer_support_floor: float = Field(
         0.5,
         ge=0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from services.generate import words
-from services.generate.names import beginnings, names
+from services.generate.names import beginnings, names, stands_for
 from services.generate.polarity import Bound, bounds, contradicts, is_negated
 from services.generate.quantities import KANJI_NUMBER, Quantity, quantities
 from services.generate.sentences import Span, lines, sentences
@@ -61,6 +61,7 @@ class Carrier:
     language: str
     words: frozenset[str]
     tokens: frozenset[str]
+    beginnings: tuple[tuple[str, str], ...]
     sentences: tuple[Told, ...]
     clauses: tuple[Told, ...]
 
@@ -75,6 +76,7 @@ class Carrier:
             language,
             frozenset(_content(whole)),
             frozenset(_TOKEN.findall(_UNSPACED.sub(" ", words.plain(whole)))),
+            tuple(beginnings(text)),
             tuple(Told.read(each, words.language(each) or language) for each in shown),
             tuple(Told.read(each, words.language(each) or language) for each in clauses),
         )
@@ -99,9 +101,10 @@ def support(
         or judged.is_turned()
         or not all(_is_named(name, carriers) for name in names(statement, language))
         or not all(
-            _is_named(name, carriers)
-            for name in beginnings(statement)
-            if words.plain(name) in others
+            _is_named(beginning[0], carriers)
+            for beginning in beginnings(statement)
+            if words.plain(beginning[0]) in others
+            or (language == "en" and any(stands_for(c.beginnings, beginning) for c in carriers))
         )
     )
     share = judged.share()

@@ -192,7 +192,9 @@ def _cut(draw: random.Random, stream: Stream) -> None:
         ("stop", "length", "content_filter", "none", "refusal", "cut"), (20, 1, 1, 1, 1, 2)
     )[0]
     stream.ends_well = ending == "stop"
-    stream.sent = "".join(contents)
+    # Half a character is no text, and becomes the sign for that.
+    sent = "".join(contents).encode("utf-16-le", "surrogatepass")
+    stream.sent = sent.decode("utf-16-le", "replace")
     chunks += _end(draw, ending)
     whole = b"".join(chunks)
     if ending == "cut":

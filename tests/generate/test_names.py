@@ -1,6 +1,6 @@
 import pytest
 
-from services.generate.names import beginnings, names
+from services.generate.names import beginnings, names, stands_for
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,13 @@ def test_names_are_capitals_where_none_is_due_and_identifiers(
 
 
 def test_a_word_that_begins_a_sentence_may_be_a_name() -> None:
-    assert beginnings("Lantern calls. Then Beacon: Gangway waits") == ["Lantern", "Then", "Gangway"]
+    found = beginnings("Lantern calls. Then Beacon: Gangway waits")
+    assert found == [("Lantern", "calls"), ("Then", "beacon"), ("Gangway", "waits")]
+
+
+def test_another_word_with_the_same_verb_stands_for_a_name() -> None:
+    told = beginnings("Lantern calls the lead. Start the renewal.")
+    assert stands_for(told, ("Beacon", "calls"))
+    assert not stands_for(told, ("Beacon", "waits"))
+    assert not stands_for(told, ("Begin", "the"))
+    assert not stands_for(told, ("Passengers", "calls"))

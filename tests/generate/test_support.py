@@ -80,10 +80,16 @@ def test_a_number_from_a_sentence_about_something_else_breaks_it() -> None:
 
 
 def test_a_name_at_the_beginning_counts_where_other_sources_call_it_one() -> None:
-    carrier = Carrier.read("Corvane charges 9 cents for a card payment.")
+    carrier = Carrier.read("At Corvane a card payment costs 9 cents.")
     statement = "Tallypay charges 9 cents for a card payment."
     assert support(statement, [carrier]) > BROKEN
     assert support(statement, [carrier], {"tallypay"}) <= BROKEN
+
+
+def test_another_name_with_the_same_verb_breaks_it() -> None:
+    carrier = Carrier.read("Lantern calls the secondary after 10 minutes.")
+    assert support("Beacon calls the secondary after 10 minutes.", [carrier]) <= BROKEN
+    assert support("Lantern calls the secondary after 10 minutes.", [carrier]) == 1
 
 
 def test_what_stands_in_a_heading_is_said_of_the_text() -> None:
@@ -102,7 +108,7 @@ def told(half: str, kinds: tuple[str, ...]) -> Iterator[float]:
 
 
 @pytest.mark.parametrize(
-    ("half", "needless", "missed"), [("development", 1, 1), ("held_out", 0, 3)]
+    ("half", "needless", "missed"), [("development", 1, 1), ("held_out", 0, 2)]
 )
 def test_the_floor_parts_what_is_carried_from_what_is_not(
     half: str, needless: int, missed: int

@@ -26,6 +26,7 @@ from typing import Final
 
 import regex  # type: ignore[import-untyped] # published without types
 
+from corpus.function_words import FUNCTION_WORDS
 from corpus.points import StoredPassage
 
 # Names the rules of this file. Whoever changes one raises it, which is another collection.
@@ -42,7 +43,7 @@ _UNSPACED = (
     r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}\u30fc"
 )
 _RUN = regex.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+)",
+    rf"(?P<unspaced>[{_UNSPACED}]+)|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+",
     regex.VERSION1,
 )
 _CHARACTER = regex.compile(r"\X")
@@ -70,7 +71,7 @@ def passage_vector(passage: StoredPassage) -> SparseVector:
 
 def document_vector(text: str) -> SparseVector:
     """Weights of the terms of a text that is to be found; without terms, an empty vector."""
-    main, besides = _terms(text)
+    main, besides = _terms(_runs(text))
     scale = K1 * (1 - B + B * len(main) / AVERAGE_LENGTH)
     counts = Counter(besides)
     counts.update(main)
@@ -78,8 +79,13 @@ def document_vector(text: str) -> SparseVector:
 
 
 def question_vector(text: str) -> SparseVector:
-    """Weights of the terms that are looked for, each once however often it is said."""
-    main, besides = _terms(text)
+    """Weights of the terms that are looked for, each once however often it is said.
+
+    Function words are looked for only where there is nothing else.
+    """
+    runs = _runs(text)
+    telling = [run for run in runs if run.text not in FUNCTION_WORDS]
+    main, besides = _terms(telling or runs)
     return _vector(dict.fromkeys(besides, BESIDES) | dict.fromkeys(main, 1.0))
 
 
@@ -96,18 +102,30 @@ def _number(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=4).digest(), "big")
 
 
-def _terms(text: str) -> tuple[list[str], list[str]]:
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A word, or characters of a script without spaces up to the next other one."""
+
+    text: str
+    unspaced: bool
+
+
+def _runs(text: str) -> list[_Run]:
+    return [_Run(run[0], run["unspaced"] is not None) for run in _RUN.finditer(_folded(text))]
+
+
+def _terms(runs: Iterable[_Run]) -> tuple[list[str], list[str]]:
     """The main terms in order, and those that count a little."""
     main: list[str] = []
     besides: list[str] = []
-    for run in _RUN.finditer(_folded(text)):
-        if word := run["word"]:
-            main.append(_beginning(word))
-            besides.extend(_rest(word))
-        else:
-            characters = _CHARACTER.findall(run["unspaced"])
+    for run in runs:
+        if run.unspaced:
+            characters = _CHARACTER.findall(run.text)
             main.extend(_pairs(characters))
             besides.extend(_alone(characters))
+        else:
+            main.append(_beginning(run.text))
+            besides.extend(_rest(run.text))
     return main, besides
 
 

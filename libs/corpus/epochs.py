@@ -4,7 +4,8 @@ A row is live at epoch e when valid_from <= e < valid_to. Moving every reader fr
 next is a single write to a single point.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from qdrant_client import AsyncQdrantClient
 
@@ -30,13 +31,19 @@ async def read(client: AsyncQdrantClient, alias: str, tenant: str, seconds: floa
 
     Raises what `failures.translated` raises, and DataViolation for a point that holds no epoch.
     """
-    identity = point_id(tenant)
     async with translated(seconds):
-        found = await client.retrieve(alias, [identity], with_payload=True)
-    if not found:
+        found = await client.retrieve(alias, [point_id(tenant)], with_payload=True)
+    return held(tenant, found[0].payload or {} if found else None)
+
+
+def held(tenant: str, payload: Mapping[str, Any] | None) -> int:
+    """The epoch in the tenant's point; 0 where there is none (None).
+
+    Raises DataViolation for a point that holds no epoch.
+    """
+    if payload is None:
         return 0
-    payload = found[0].payload or {}
     epoch = payload.get(EPOCH)
     if type(epoch) is not int or not 0 <= epoch < LIVE or payload.get(TENANT) != tenant:
-        raise DataViolation(f"point {identity} holds no epoch of its tenant")
+        raise DataViolation(f"point {point_id(tenant)} holds no epoch of its tenant")
     return epoch

@@ -8,6 +8,7 @@ from chassis.serve import Service, run, serve
 from chassis.settings import load
 from corpus import collection, tokens
 from providers.embeddings import EmbeddingClient
+from services.retrieve.embed import Embeddings
 from services.retrieve.index import Index
 from services.retrieve.search import Search
 from services.retrieve.server import RetrieveServicer
@@ -38,12 +39,14 @@ async def process(settings: RetrieveSettings) -> None:
     index = Index(qdrant, settings.collection, profile)
     search = Search(
         index=index,
-        embedder=embedder,
+        embeddings=Embeddings(embedder, settings.remembered_questions),
         profile=profile,
         count=tokens.counter(profile),
-        threshold=settings.score_threshold,
+        ranking=settings.ranking,
     )
-    add = partial(add_RetrieveServiceServicer_to_server, RetrieveServicer(search, settings.top_k))
+    add = partial(
+        add_RetrieveServiceServicer_to_server, RetrieveServicer(search, settings.defaults)
+    )
     verifier = Verifier(verifying_key(settings.internal_verify_key), "retrieve")
 
     async def verify(token: str) -> Caller:

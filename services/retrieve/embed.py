@@ -1,13 +1,25 @@
-"""The question's vector, and what is said when there is none."""
+"""The question's vector, kept for whoever asks the same again, and what is said without one."""
 
+import asyncio
+from array import array
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
 
 from capacity import CapacityTooLarge, CapacityUnavailable, Workload
-from chassis.errors import ContractMismatch, InvalidInput, Unavailable
+from chassis.errors import (
+    ContractMismatch,
+    DeadlineExceeded,
+    InvalidInput,
+    SluiceError,
+    Unavailable,
+)
 from services.retrieve.question import Query
+
+UNAVAILABLE = "EMBEDDING_UNAVAILABLE"
 
 log = structlog.get_logger()
 
@@ -22,13 +34,65 @@ class Embedder(Protocol):
         ...
 
 
-async def vector(embedder: Embedder, query: Query) -> Sequence[float]:
-    """The query's vector, under interactive capacity.
+@dataclass(slots=True)
+class _Flight:
+    """A question that is with the model now, and how it failed if it did."""
 
-    Raises Unavailable (EMBEDDING_UNAVAILABLE) whatever is wrong with the model or its settings,
-    Exhausted and Unavailable (CAPACITY_UNAVAILABLE) for capacity, InvalidInput for a question that
-    the allowance can never hold.
+    landed: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: SluiceError | None = None
+
+
+class Embeddings:
+    """Vectors of questions under one profile, the last `kept` of them remembered.
+
+    Questions are equal where their embedding inputs are; equal ones asked at once are one call.
     """
+
+    def __init__(self, embedder: Embedder, kept: int) -> None:
+        self._embedder = embedder
+        self._most = kept
+        self._kept: OrderedDict[str, Sequence[float]] = OrderedDict()
+        self._flights: dict[str, _Flight] = {}
+
+    async def vector(self, query: Query) -> Sequence[float]:
+        """The query's vector in 32-bit floats, under interactive capacity.
+
+        Raises Unavailable (EMBEDDING_UNAVAILABLE) whatever is wrong with the model or its settings,
+        Exhausted and Unavailable (CAPACITY_UNAVAILABLE) for capacity, InvalidInput for a question
+        that the allowance can never hold.
+        """
+        while True:
+            if (known := self._kept.get(query.text)) is not None:
+                self._kept.move_to_end(query.text)
+                return known
+            if (flight := self._flights.get(query.text)) is None:
+                return await self._fly(query)
+            await flight.landed.wait()
+            if flight.failure is not None:
+                raise flight.failure
+
+    async def _fly(self, query: Query) -> Sequence[float]:
+        flight = self._flights[query.text] = _Flight()
+        try:
+            found = array("f", await _asked(self._embedder, query))
+        except DeadlineExceeded:
+            raise  # the time of who asked first; the others have their own
+        except SluiceError as failure:
+            flight.failure = failure
+            raise
+        finally:
+            del self._flights[query.text]
+            flight.landed.set()
+        self._keep(query.text, found)
+        return found
+
+    def _keep(self, text: str, vector: Sequence[float]) -> None:
+        self._kept[text] = vector
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+
+async def _asked(embedder: Embedder, query: Query) -> Sequence[float]:
     try:
         found = await embedder.embed([query.text], [query.tokens], Workload.INTERACTIVE)
     except CapacityUnavailable:
@@ -39,7 +103,7 @@ async def vector(embedder: Embedder, query: Query) -> Sequence[float]:
         log.warning("embedding_failed", reason=failure.reason, problem=failure.message)
         raise Unavailable(
             "the question cannot be embedded now",
-            reason="EMBEDDING_UNAVAILABLE",
+            reason=UNAVAILABLE,
             retry_after=failure.retry_after,
         ) from failure
     return found[0]

@@ -1,7 +1,7 @@
 """Nothing that came back from the index is trusted before it was judged without the index."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,26 +10,32 @@ import structlog
 from chassis.errors import DataViolation
 from corpus.points import StoredPassage, from_payload
 from corpus.scope import Scope
-from services.retrieve.index import Hit
+from services.retrieve.index import Point
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A passage that the caller may read."""
+    """A passage that the caller may read.
+
+    `score` is in the space of the search, `cosine` that of the question's embedding where there is
+    one. The vector is empty where nobody asked for it.
+    """
 
     id: str
     passage: StoredPassage
     score: float
+    cosine: float | None
+    vector: Sequence[float]
 
 
-def admitted(hit: Hit, scope: Scope) -> Found:
-    """The hit as a passage. Raises DataViolation, which is to fail the whole call."""
-    passage = readable(hit.id, hit.payload, scope)
-    if not math.isfinite(hit.score):
-        raise _violation(hit.id, "its score is no number", "SCORE_INVALID")
-    return Found(hit.id, passage, hit.score)
+def admitted(point: Point, score: float, scope: Scope, cosine: float | None) -> Found:
+    """The point as a passage. Raises DataViolation, which is to fail the whole call."""
+    passage = readable(point.id, point.payload, scope)
+    if not math.isfinite(score):
+        raise _violation(point.id, "its score is no number", "SCORE_INVALID")
+    return Found(point.id, passage, score, cosine, point.vector)
 
 
 def readable(identity: str, payload: Mapping[str, Any], scope: Scope) -> StoredPassage:

@@ -1,22 +1,32 @@
-"""The index as retrieve reads it. Qdrant's types and errors stay in here."""
+"""The index as retrieve reads it. Qdrant's types and errors stay in here.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+Searches are Qdrant's own messages: the client's models, which it copies and converts again, cost as
+much as a search itself.
+"""
 
-from qdrant_client import AsyncQdrantClient, models
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from qdrant_client import AsyncQdrantClient, grpc, models
+from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc, grpc_to_payload
 
 from chassis import deadlines
 from chassis.errors import ContractMismatch, Unavailable
 from corpus import collection, epochs
-from corpus.collection import DENSE
+from corpus.bm25 import SparseVector
+from corpus.collection import BM25, DENSE
 from corpus.failures import INDEX_MISSING, translated
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
 from corpus.scope import Scope, match_any
 from services.retrieve.filters import Filters
+from services.retrieve.fuse import Ranked
 
 CALL_SECONDS = 5.0
+TENANTS = 10_000  # whose epochs are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +35,29 @@ class Point:
 
     id: str
     payload: Mapping[str, Any]
+    vector: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One point of a search as it came back, not trusted yet."""
+class Look:
+    """What is looked for: by a dense vector, by words, or by both. At most `limit` by each."""
 
-    id: str
-    score: float
-    payload: Mapping[str, Any]
+    dense: Sequence[float] | None
+    sparse: SparseVector | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen, best first, and the epoch at which the tenant's readers were meanwhile.
+
+    `points` are those whose payload came along.
+    """
+
+    dense: Sequence[Ranked]
+    sparse: Sequence[Ranked]
+    epoch: int
+    points: Mapping[str, Point] = field(default_factory=dict)
 
 
 class Index:
@@ -48,6 +72,7 @@ class Index:
         self._alias = alias
         self._profile = profile
         self._chunking_version = ""
+        self._epochs: OrderedDict[str, int] = OrderedDict()
 
     async def check(self) -> None:
         """Compare the collection with the contract. Raises ContractMismatch."""
@@ -66,50 +91,148 @@ class Index:
     async def epoch(self, tenant: str) -> int:
         """The epoch that readers are at; 0 before anything was published."""
         try:
-            return await epochs.read(self._client, self._alias, tenant, _seconds())
+            return self._noted(
+                tenant, await epochs.read(self._client, self._alias, tenant, _seconds())
+            )
         except ContractMismatch as failure:
             raise _missing(failure) from failure
 
-    async def nearest(
-        self, vector: Sequence[float], scope: Scope, filters: Filters, limit: int
-    ) -> list[Hit]:
-        """The points of the scope and the filters that are nearest by cosine, best first."""
-        conditions = [*scope.conditions(), *_narrowing(filters)]
-        try:
-            async with translated(_seconds()):
-                found = await self._client.query_points(
-                    self._alias,
-                    query=list(vector),
-                    using=DENSE,
-                    query_filter=models.Filter(must=conditions),
-                    limit=limit,
-                    with_payload=True,
-                )
-        except ContractMismatch as failure:
-            raise _missing(failure) from failure
-        return [Hit(str(point.id), point.score, point.payload or {}) for point in found.points]
+    async def latest_epoch(self, tenant: str) -> int:
+        """The epoch as it was last seen here, which a search then compares with the current one."""
+        known = self._epochs.get(tenant)
+        return await self.epoch(tenant) if known is None else known
+
+    async def look(
+        self, look: Look, scope: Scope, filters: Filters, *, with_payload: bool = False
+    ) -> Seen:
+        """The points of the scope and the filters that suit best, in one batch.
+
+        The tenant's epoch is read in the same batch: who looked at another one looks again.
+        """
+        condition = RestToGrpc.convert_filter(
+            models.Filter(must=[*scope.conditions(), *_narrowing(filters)])
+        )
+        asked = [
+            grpc.QueryPoints(
+                collection_name=self._alias,
+                using=using,
+                query=grpc.Query(nearest=vector),
+                filter=condition,
+                params=params,
+                limit=look.limit,
+                with_payload=_WITH if with_payload else _WITHOUT,
+            )
+            for using, vector, params in _queries(look, scope)
+        ]
+        batch = grpc.QueryBatchPoints(
+            collection_name=self._alias,
+            query_points=[*asked, _epoch_of(scope.tenant, self._alias)],
+        )
+        async with self._translated() as seconds:
+            reply = await self._client.grpc_points.QueryBatch(batch, timeout=seconds)
+        *found, current = [one.result for one in reply.result]
+        payload = grpc_to_payload(current[0].payload) if current else None
+        hits = dict(zip((query.using for query in asked), found, strict=True))
+        return Seen(
+            dense=_ranked(hits.get(DENSE, [])),
+            sparse=_ranked(hits.get(BM25, [])),
+            epoch=self._noted(scope.tenant, epochs.held(scope.tenant, payload)),
+            points=_points(found) if with_payload else {},
+        )
+
+    async def fetch(self, point_ids: Sequence[str], *, with_vectors: bool) -> list[Point]:
+        """The points, in any order; one that is gone is left out."""
+        if not point_ids:
+            return []
+        request = grpc.GetPoints(
+            collection_name=self._alias,
+            ids=[grpc.PointId(uuid=name) for name in point_ids],
+            with_payload=_WITH,
+            with_vectors=_DENSE if with_vectors else None,
+        )
+        async with self._translated() as seconds:
+            reply = await self._client.grpc_points.Get(request, timeout=seconds)
+        return [
+            Point(one.id.uuid, grpc_to_payload(one.payload), _dense(one)) for one in reply.result
+        ]
 
     async def among(self, point_ids: Sequence[str], scope: Scope) -> list[Point]:
         """Those of the points that are in the scope, in any order."""
         named = models.HasIdCondition(has_id=list(point_ids))
-        try:
-            async with translated(_seconds()):
-                records, _ = await self._client.scroll(
-                    self._alias,
-                    models.Filter(must=[named, *scope.conditions()]),
-                    limit=len(point_ids),
-                    with_payload=True,
-                )
-        except ContractMismatch as failure:
-            raise _missing(failure) from failure
+        async with self._translated():
+            records, _ = await self._client.scroll(
+                self._alias,
+                models.Filter(must=[named, *scope.conditions()]),
+                limit=len(point_ids),
+                with_payload=True,
+            )
         return [Point(str(record.id), record.payload or {}) for record in records]
 
     async def close(self) -> None:
         await self._client.close()
 
+    @asynccontextmanager
+    async def _translated(self) -> AsyncIterator[float]:
+        """Qdrant's failures as ours; gives the seconds there are."""
+        seconds = _seconds()
+        try:
+            async with translated(seconds):
+                yield seconds
+        except ContractMismatch as failure:
+            raise _missing(failure) from failure
+
+    def _noted(self, tenant: str, epoch: int) -> int:
+        self._epochs[tenant] = epoch
+        self._epochs.move_to_end(tenant)
+        if len(self._epochs) > TENANTS:
+            self._epochs.popitem(last=False)
+        return epoch
+
 
 def _seconds() -> float:
     return deadlines.within(CALL_SECONDS).for_hop()
+
+
+Asked = tuple[str, grpc.VectorInput, grpc.SearchParams | None]
+
+_WITH = grpc.WithPayloadSelector(enable=True)
+_WITHOUT = grpc.WithPayloadSelector(enable=False)
+_DENSE = grpc.WithVectorsSelector(include=grpc.VectorsSelector(names=[DENSE]))
+
+
+def _queries(look: Look, scope: Scope) -> Iterator[Asked]:
+    if look.dense is not None:
+        yield DENSE, grpc.VectorInput(dense=grpc.DenseVector(data=look.dense)), None
+    # A vector without a term finds nothing.
+    if look.sparse is not None and look.sparse.indices:
+        terms = grpc.SparseVector(indices=look.sparse.indices, values=look.sparse.values)
+        # A word is as rare as it is among what the caller may read: no score tells of the rest.
+        readable = grpc.IdfParams(corpus=RestToGrpc.convert_filter(scope.filter()))
+        yield BM25, grpc.VectorInput(sparse=terms), grpc.SearchParams(idf=readable)
+
+
+def _epoch_of(tenant: str, alias: str) -> grpc.QueryPoints:
+    named = grpc.HasIdCondition(has_id=[grpc.PointId(uuid=epochs.point_id(tenant))])
+    condition = grpc.Filter(must=[grpc.Condition(has_id=named)])
+    return grpc.QueryPoints(collection_name=alias, filter=condition, limit=1, with_payload=_WITH)
+
+
+def _ranked(found: Sequence[grpc.ScoredPoint]) -> list[Ranked]:
+    return [Ranked(point.id.uuid, point.score) for point in found]
+
+
+def _points(found: Iterable[Sequence[grpc.ScoredPoint]]) -> dict[str, Point]:
+    return {
+        point.id.uuid: Point(point.id.uuid, grpc_to_payload(point.payload))
+        for each in found
+        for point in each
+    }
+
+
+def _dense(record: grpc.RetrievedPoint) -> Sequence[float]:
+    named = record.vectors.vectors.vectors
+    vector = GrpcToRest.convert_vector_output(named[DENSE]) if DENSE in named else None
+    return cast("list[float]", vector) if isinstance(vector, list) else ()
 
 
 def _narrowing(filters: Filters) -> Iterator[models.Condition]:

@@ -7,6 +7,7 @@ from chassis import identity
 from services.retrieve import wire
 from services.retrieve.search import Result, Search
 from services.retrieve.standing import standing
+from services.retrieve.wire import Defaults
 from sluice.retrieve.v1 import retrieve_pb2 as pb
 from sluice.retrieve.v1.retrieve_pb2_grpc import RetrieveServiceServicer
 
@@ -14,16 +15,16 @@ log = structlog.get_logger()
 
 
 class RetrieveServicer(RetrieveServiceServicer):
-    def __init__(self, search: Search, top_k: int) -> None:
+    def __init__(self, search: Search, defaults: Defaults) -> None:
         self._search = search
-        self._top_k = top_k
+        self._defaults = defaults
 
     async def Retrieve(  # noqa: N802 - the contract's name
         self,
         request: pb.RetrieveRequest,
         context: grpc.aio.ServicerContext[pb.RetrieveRequest, pb.RetrieveResponse],  # noqa: ARG002
     ) -> pb.RetrieveResponse:
-        wanted = wire.wanted(request, self._top_k)
+        wanted = wire.wanted(request, self._defaults)
         result = await self._search.run(wanted, identity.current())
         _tell(result)
         return wire.response(result, self._search.profile.id)
@@ -45,6 +46,7 @@ def _tell(result: Result) -> None:
     log.info(
         "retrieved",
         epoch=result.epoch,
+        space=result.space.name,
         candidates=result.candidates,
         returned=len(result.passages),
         embedding_seconds=round(result.embedding_seconds, 4),

@@ -1,6 +1,7 @@
 """The contract's messages as the domain's nouns, and back. What can never work is refused here."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
@@ -10,8 +11,9 @@ from chassis.identity import AccessLevel
 from corpus.points import Kind, State, StoredBlock, StoredPassage
 from corpus.suspicion import suspected_injection
 from services.retrieve.filters import Filters
+from services.retrieve.fuse import Space
 from services.retrieve.guard import Found
-from services.retrieve.search import Result, Wanted
+from services.retrieve.search import Mode, Result, Wanted
 from services.retrieve.standing import Evidence, Standing
 from sluice.evidence.v1 import evidence_pb2 as evidence
 from sluice.retrieve.v1 import retrieve_pb2 as pb
@@ -19,6 +21,17 @@ from sluice.retrieve.v1 import retrieve_pb2 as pb
 LARGEST_TOP_K = 100
 FILTER_VALUES = 1_000
 
+_MODES = {
+    pb.SEARCH_MODE_DENSE: Mode.DENSE,
+    pb.SEARCH_MODE_SPARSE: Mode.SPARSE,
+    pb.SEARCH_MODE_FUSED: Mode.FUSED,
+}
+_SPACES = {
+    Space.COSINE: evidence.SCORE_SPACE_COSINE,
+    Space.BM25: evidence.SCORE_SPACE_BM25,
+    Space.RRF: evidence.SCORE_SPACE_RRF,
+    Space.MIN_MAX: evidence.SCORE_SPACE_MIN_MAX,
+}
 _STATES = {
     evidence.PUBLICATION_STATE_DRAFT: State.DRAFT,
     evidence.PUBLICATION_STATE_PUBLISHED: State.PUBLISHED,
@@ -37,10 +50,22 @@ _KINDS = {
 }
 
 
-def wanted(request: pb.RetrieveRequest, default_top_k: int) -> Wanted:
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What is done where a request says nothing."""
+
+    top_k: int
+    mode: Mode
+    diversity: float
+
+
+def wanted(request: pb.RetrieveRequest, defaults: Defaults) -> Wanted:
     """Raises InvalidInput that names the field."""
     if request.top_k > LARGEST_TOP_K:
         raise InvalidInput(f"top_k is above {LARGEST_TOP_K}", field="top_k")
+    diversity = request.diversity if request.HasField("diversity") else defaults.diversity
+    if not 0 <= diversity <= 1:
+        raise InvalidInput("diversity is not from 0 to 1", field="diversity")
     asked = request.filters
     return Wanted(
         question=request.question,
@@ -50,17 +75,20 @@ def wanted(request: pb.RetrieveRequest, default_top_k: int) -> Wanted:
             areas=_values("areas", asked.areas),
         ),
         states=_states("filters.publication_states", asked.publication_states),
-        top_k=request.top_k or default_top_k,
+        top_k=request.top_k or defaults.top_k,
+        mode=_mode(request.mode, defaults.mode),
+        diversity=diversity,
     )
 
 
 def response(result: Result, profile: str) -> pb.RetrieveResponse:
-    returned = len(result.passages)
     return pb.RetrieveResponse(
         passages=[_passage(found) for found in result.passages],
-        score_space=evidence.SCORE_SPACE_COSINE,
+        score_space=_SPACES[result.space],
         counts=pb.RetrieveCounts(
-            candidates=result.candidates, passed_threshold=returned, returned=returned
+            candidates=result.candidates,
+            passed_threshold=result.passed,
+            returned=len(result.passages),
         ),
         timings=pb.RetrieveTimings(
             embedding=_duration(result.embedding_seconds), search=_duration(result.search_seconds)
@@ -82,6 +110,14 @@ def evidence_of(request: pb.CheckPassagesRequest) -> Evidence:
 
 def standing(found: Standing) -> pb.CheckPassagesResponse:
     return pb.CheckPassagesResponse(gone=found.gone, epoch=found.epoch)
+
+
+def _mode(number: pb.SearchMode.ValueType, default: Mode) -> Mode:
+    if number == pb.SEARCH_MODE_UNSPECIFIED:
+        return default
+    if number not in _MODES:
+        raise InvalidInput("unknown search mode", field="mode")
+    return _MODES[number]
 
 
 def _values(name: str, values: Sequence[str]) -> tuple[str, ...]:
@@ -118,6 +154,7 @@ def _passage(found: Found) -> evidence.Passage:
         publication_state=_STATE_NUMBERS[passage.state],
         uri=passage.uri,
         score=found.score,
+        cosine=found.cosine,
         suspected_injection=suspected_injection(_readable(passage)),
     )
 

@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from qdrant_client import AsyncQdrantClient, models
 
 from chassis.identity import AccessLevel
-from corpus import collection, epochs
-from corpus.collection import DENSE
+from corpus import bm25, collection, epochs
+from corpus.collection import BM25, DENSE
 from corpus.epochs import LIVE
-from corpus.points import Kind, State, StoredBlock, StoredPassage, point_id, to_payload
+from corpus.points import Key, Kind, State, StoredBlock, StoredPassage, point_id, to_payload
 from corpus.profile import EmbeddingProfile
 from tests.stages import free_port
 
@@ -126,9 +127,11 @@ class Shelf:
         await self.put_raw(*payloads)
         return [identity for identity, _, _ in payloads]
 
-    async def put_raw(self, *rows: tuple[str, dict[str, object], list[float]]) -> None:
+    async def put_raw(self, *rows: tuple[str, dict[str, Any], list[float]]) -> None:
         points = [
-            models.PointStruct(id=identity, vector={DENSE: vector}, payload=payload)
+            models.PointStruct(
+                id=identity, vector={DENSE: vector, BM25: _words(payload)}, payload=payload
+            )
             for identity, payload, vector in rows
         ]
         await self.client.upsert(self.alias, points, wait=True)
@@ -142,6 +145,13 @@ class Shelf:
 
 def passage(**changes: object) -> StoredPassage:
     return replace(PASSAGE, **changes)  # type: ignore[arg-type] # by name
+
+
+def _words(payload: dict[str, Any]) -> models.SparseVector:
+    """Of the text alone, as far as there is one: what is spoiled on purpose still has to get in."""
+    blocks = payload.get(Key.BLOCKS) or []
+    vector = bm25.document_vector("\n".join(str(block["text"]) for block in blocks))
+    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
 def _id(written: StoredPassage) -> str:

@@ -1,13 +1,15 @@
 """Searches over one shelf without a model: a question's vector is what the test says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from capacity import Workload
 from chassis.identity import AccessLevel, Caller
+from services.retrieve.embed import Embeddings
 from services.retrieve.filters import Filters
+from services.retrieve.fuse import Fusion, Space
 from services.retrieve.index import Index
-from services.retrieve.search import Result, Search, Wanted
+from services.retrieve.search import Mode, Ranking, Result, Search, Wanted
 from tests.retrieve.engine import Shelf
 
 ANA = Caller("ana", "acme", AccessLevel.TEAM)
@@ -25,9 +27,22 @@ class Given:
         return [self.vector for _ in inputs]
 
 
-def search(shelf: Shelf, vector: list[float], threshold: float | None = None) -> Search:
-    index = Index(shelf.client, shelf.alias, shelf.profile)
-    return Search(index, Given(vector), shelf.profile, lambda _text: 1, threshold)
+FUSION = Fusion(Space.MIN_MAX, 0.5)
+
+
+def search(shelf: Shelf, vector: list[float], ranking: Ranking | None = None) -> Search:
+    return Search(
+        index=Index(shelf.client, shelf.alias, shelf.profile),
+        embeddings=Embeddings(Given(vector), kept=0),
+        profile=shelf.profile,
+        count=lambda _text: 1,
+        ranking=ranking or Ranking(FUSION, 50, {}),
+    )
+
+
+def asked(**known: object) -> Wanted:
+    usual = Wanted("What now?", Filters(), (), 100, Mode.DENSE, 0.0)
+    return replace(usual, **known)  # type: ignore[arg-type] # by name
 
 
 async def ask(
@@ -36,10 +51,10 @@ async def ask(
     *,
     vector: list[float] | None = None,
     wanted: Wanted | None = None,
-    threshold: float | None = None,
+    ranking: Ranking | None = None,
 ) -> Result:
-    found = search(shelf, vector or axis(0), threshold)
-    return await found.run(wanted or Wanted("What now?", Filters(), (), 100), caller)
+    found = search(shelf, vector or axis(0), ranking)
+    return await found.run(wanted or asked(), caller)
 
 
 def axis(number: int, size: int = 8) -> list[float]:

@@ -8,16 +8,13 @@ from chassis.errors import ContractMismatch, DataViolation, Forbidden, Unavailab
 from chassis.identity import AccessLevel
 from corpus.points import EVERYBODY, Key, State, to_payload
 from services.retrieve.filters import Filters
-from services.retrieve.search import Wanted
+from services.retrieve.fuse import Space
+from services.retrieve.search import Ranking
 from tests.retrieve.engine import PASSAGE, SMALL, Shelf, passage
-from tests.retrieve.seeker import ANA, ask, axis, ids
+from tests.retrieve.seeker import ANA, FUSION, ask, asked, axis, ids
 
 POINT = "11111111-1111-4111-8111-111111111111"
 DRAFTER = replace(ANA, roles=frozenset({"drafts"}))
-
-
-def wanted(**known: object) -> Wanted:
-    return replace(Wanted("What now?", Filters(), (), 100), **known)  # type: ignore[arg-type] # by name
 
 
 async def test_the_nearest_come_first_and_equal_ones_in_order_of_their_place(shelf: Shelf) -> None:
@@ -28,7 +25,7 @@ async def test_the_nearest_come_first_and_equal_ones_in_order_of_their_place(she
     found = await ask(shelf)
     assert ids(found) == [two, ten, three]
     assert [round(each.score, 3) for each in found.passages] == [1.0, 1.0, 0.707]
-    assert ids(await ask(shelf, wanted=wanted(top_k=1))) in ([two], [ten])
+    assert ids(await ask(shelf, wanted=asked(top_k=1))) in ([two], [ten])
 
 
 async def test_a_tenant_that_never_published_finds_nothing_at_epoch_0(shelf: Shelf) -> None:
@@ -54,14 +51,14 @@ async def test_a_draft_never_appears_in_a_published_query(shelf: Shelf) -> None:
     )
     await shelf.move_to("acme", 1)
     assert draft not in ids(await ask(shelf, DRAFTER))
-    assert ids(await ask(shelf, DRAFTER, wanted=wanted(states=(State.DRAFT,)))) == [draft]
-    both = wanted(states=(State.DRAFT, State.PUBLISHED))
+    assert ids(await ask(shelf, DRAFTER, wanted=asked(states=(State.DRAFT,)))) == [draft]
+    both = asked(states=(State.DRAFT, State.PUBLISHED))
     assert len(ids(await ask(shelf, DRAFTER, wanted=both))) == 2
 
 
 async def test_drafts_need_the_role(shelf: Shelf) -> None:
     with pytest.raises(Forbidden):
-        await ask(shelf, wanted=wanted(states=(State.DRAFT,)))
+        await ask(shelf, wanted=asked(states=(State.DRAFT,)))
 
 
 async def test_a_caller_without_groups_gets_no_group_restricted_passage(shelf: Shelf) -> None:
@@ -102,7 +99,7 @@ async def test_filters_only_narrow(shelf: Shelf) -> None:
         Filters(document_types=("nothing",)): [],
     }
     for filters, expected in cases.items():
-        found = ids(await ask(shelf, wanted=wanted(filters=filters)))
+        found = ids(await ask(shelf, wanted=asked(filters=filters)))
         assert sorted(found) == sorted(expected)
         assert other not in found
 
@@ -110,8 +107,10 @@ async def test_filters_only_narrow(shelf: Shelf) -> None:
 async def test_the_threshold_cuts_and_both_numbers_are_told(shelf: Shelf) -> None:
     await shelf.put((passage(chunk=1), axis(0)), (passage(chunk=2), axis(1)))
     await shelf.move_to("acme", 1)
-    found = await ask(shelf, threshold=0.5)
-    assert (found.candidates, len(found.passages)) == (2, 1)
+    found = await ask(shelf, ranking=Ranking(FUSION, 50, {Space.COSINE: 0.5}))
+    assert (found.candidates, found.passed, len(found.passages)) == (2, 1, 1)
+    other = await ask(shelf, ranking=Ranking(FUSION, 50, {Space.BM25: 0.5}))
+    assert (other.candidates, other.passed) == (2, 2)
 
 
 MANDATORY = [

@@ -91,6 +91,9 @@ async def stage(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Asy
                 "SLUICE_REDIS_URL": redis_url,
                 "SLUICE_QDRANT_URL": engine.url,
                 "SLUICE_EMBEDDING_BASE_URL": provider.base_url,
+                "SLUICE_CAPACITY_DECISION_SECONDS": "2",
+                # Every question asks the provider, which is scripted for it.
+                "SLUICE_REMEMBERED_QUESTIONS": "0",
                 # So that a cooldown is over soon after its end.
                 "SLUICE_COOLDOWN_RAMP_SECONDS": "0.1",
                 "SLUICE_EMBEDDING_REQUESTS_PER_MINUTE": "600000",
@@ -103,7 +106,7 @@ async def stage(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Asy
 async def _opened(redis_url: str) -> None:
     """A pool that nobody used before admits nothing in its first seconds."""
     limits = RetrieveSettings(env="development").embedding_limits()
-    bucket = SharedBucket.connect(redis_url, "embeddings", limits)
+    bucket = SharedBucket.connect(redis_url, "embeddings", limits, decision_timeout=2)
     async with bucket.acquire(1, Workload.INTERACTIVE, time.monotonic() + 20) as reservation:
         reservation.not_begun()
     await bucket.close()
@@ -134,13 +137,14 @@ async def test_passages_come_with_identity_positions_scores_and_counts(stage: St
     found = await stage.ask(question("  What\nnow? "))
     near, far = found.passages
     assert (near.document_id, near.chunk, near.section_id) == ("runbooks/disk.md", 0, "s1")
-    assert (near.access_level, near.score) == (evidence.ACCESS_LEVEL_TEAM, 1.0)
+    assert near.access_level == evidence.ACCESS_LEVEL_TEAM
     assert near.blocks[0] == evidence.Block(
         kind=evidence.BLOCK_KIND_PARAGRAPH, start=10, end=24, text="Free the disk."
     )
-    assert (far.blocks[0].context, far.score) == ("Step | Text", 0.0)
+    assert (far.blocks[0].context, near.score > far.score) == ("Step | Text", True)
     assert [each.suspected_injection for each in found.passages] == [False, True]
-    assert found.score_space == evidence.SCORE_SPACE_COSINE
+    assert found.score_space == evidence.SCORE_SPACE_MIN_MAX
+    assert [each.cosine for each in found.passages] == [1.0, 0.0]
     assert found.counts == pb.RetrieveCounts(candidates=2, passed_threshold=2, returned=2)
     assert (found.epoch, found.chunking_version) == (1, CHUNKING)
     assert found.embedding_profile == PROFILE.id
@@ -179,6 +183,9 @@ BAD: dict[str, tuple[pb.RetrieveRequest, str]] = {
     "long": (question("x" * (CHARACTERS + 1)), "question"),
     "more than the model takes": (question("disk full " * 390), "question"),
     "top_k": (question(top_k=101), "top_k"),
+    "mode": (question(mode=7), "mode"),
+    "diversity": (question(diversity=1.5), "diversity"),
+    "no diversity": (question(diversity=float("nan")), "diversity"),
     "no state": (
         question(filters=pb.Filters(publication_states=[evidence.PUBLICATION_STATE_UNSPECIFIED])),
         "filters.publication_states",
@@ -218,10 +225,29 @@ async def test_a_failing_embedding_model_is_an_outage_without_its_words(
     stage: Stage, reply: Reply
 ) -> None:
     with pytest.raises(errors.Unavailable) as failed:
-        await stage.ask(question(), reply=reply)
+        await stage.ask(question(mode=pb.SEARCH_MODE_DENSE), reply=reply)
     assert failed.value.reason == "EMBEDDING_UNAVAILABLE"
     assert "secret" not in failed.value.message
     assert len((await stage.ask(question())).passages) == 2
+
+
+async def test_without_embeddings_words_are_searched_and_the_scores_say_so(stage: Stage) -> None:
+    found = await stage.ask(question("disk"), reply=replies.refused(503))
+    assert [each.chunk for each in found.passages] == [0]
+    assert found.score_space == evidence.SCORE_SPACE_BM25
+    assert not found.passages[0].HasField("cosine")
+
+
+async def test_a_search_by_words_asks_no_provider(stage: Stage) -> None:
+    before = len(stage.provider.arrivals)
+    found = await stage.ask(question("disk", mode=pb.SEARCH_MODE_SPARSE))
+    assert (len(found.passages), found.score_space) == (1, evidence.SCORE_SPACE_BM25)
+    assert len(stage.provider.arrivals) == before
+
+
+async def test_the_request_decides_how_much_the_passages_differ(stage: Stage) -> None:
+    for diversity in (0.0, 0.5, 1.0):
+        assert len((await stage.ask(question(diversity=diversity))).passages) == 2
 
 
 async def test_a_throttling_embedding_model_is_exhausted(stage: Stage) -> None:

@@ -1,0 +1,61 @@
+"""Two rankings of the same passages as one, in a space that is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+RANK_CONSTANT = 60  # Cormack, Clarke and Buettcher 2009
+
+
+class Space(Enum):
+    """What a score means. Scores of different spaces cannot be compared."""
+
+    COSINE = "similarity of embeddings, -1 to 1"
+    BM25 = "words in common by their rarity, 0 and above"
+    RRF = "weighted sum of reciprocal ranks, 0 to 1"
+    MIN_MAX = "weighted sum of scores stretched over 0 to 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A passage by its id, and its score in the ranking's space."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Into which space, RRF or MIN_MAX, and how much the dense ranking counts, 0 to 1."""
+
+    space: Space
+    dense_weight: float
+
+    def fused(self, dense: Sequence[Ranked], sparse: Sequence[Ranked]) -> list[Ranked]:
+        """All passages of both, best first, equal ones in order of id.
+
+        Both come best first. Who is missing in one gets nothing for it.
+        """
+        score = _by_rank if self.space is Space.RRF else _stretched
+        one, other = score(dense), score(sparse)
+        sums = {
+            name: self.dense_weight * one.get(name, 0.0)
+            + (1 - self.dense_weight) * other.get(name, 0.0)
+            for name in one | other
+        }
+        return in_order([Ranked(name, total) for name, total in sums.items()])
+
+
+def in_order(ranking: Sequence[Ranked]) -> list[Ranked]:
+    """Best first; an index returns equal scores in any order."""
+    return sorted(ranking, key=lambda one: (-one.score, one.id))
+
+
+def _by_rank(ranking: Sequence[Ranked]) -> dict[str, float]:
+    return {one.id: 1 / (RANK_CONSTANT + place) for place, one in enumerate(in_order(ranking), 1)}
+
+
+def _stretched(ranking: Sequence[Ranked]) -> dict[str, float]:
+    scores = [one.score for one in ranking]
+    low, width = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
+    return {one.id: (one.score - low) / width if width else 1.0 for one in ranking}

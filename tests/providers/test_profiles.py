@@ -51,7 +51,7 @@ def test_the_endpoint_is_asked_as_its_vendor_wants(name: str) -> None:
 def test_thresholds_and_totals_are_those_of_the_vendors_model(name: str) -> None:
     retrieve, gateway = load(RetrieveSettings), load(GatewaySettings)
     expected = (0.5, 600) if name == "ollama" else (0.3, 300)
-    assert (retrieve.score_threshold, gateway.answer_deadline) == expected
+    assert (retrieve.score_threshold_cosine, gateway.answer_deadline) == expected
     assert load(GenerateSettings).generate_seconds == gateway.answer_deadline
 
 

@@ -1,0 +1,132 @@
+"""A model provider that writes at a fixed pace, and says in each delta when it sent it.
+
+A question that holds `deltas=N` is answered in N of them; each holds the monotonic clock in
+nanoseconds as a word. Each line of its log is `begin` or `end`, microseconds of the same clock, and
+the call's number; a call ends when its answer is out or its caller is gone.
+
+It embeds too, every text alike and at once: that stands for embeddings that are known already.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import re
+import time
+from pathlib import Path
+from typing import TextIO
+
+from bench.parts.embeddings import DIMENSIONS
+
+ASKED = re.compile(r"deltas=(\d+)")
+SHORT = 20
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
+    b"content-type: text/event-stream; charset=utf-8\r\n\r\n"
+)
+OPENING = '{"status": "answered", "answer": "'
+CLOSING = ' [S1]", "source_ids": ["S1"]}'
+
+
+class Provider:
+    """`pause` is seconds between two deltas; the first comes at once."""
+
+    def __init__(self, log: TextIO, pause: float) -> None:
+        self._log = log
+        self._pause = pause
+        self._numbers = itertools.count()
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Health checks open a connection and say nothing.
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            path, body = await _read(reader)
+            while path.endswith("/embeddings"):
+                writer.write(_embedded(body))
+                path, body = await _read(reader)
+            asked = ASKED.search(body)
+            await self._answer(int(asked[1]) if asked else SHORT, reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def _answer(
+        self, deltas: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        number = next(self._numbers)
+        self._tell("begin", number)
+        gone = asyncio.create_task(reader.read(1))
+        try:
+            await self._stream(deltas, writer, gone)
+        finally:
+            gone.cancel()
+            self._tell("end", number)
+
+    async def _stream(
+        self, deltas: int, writer: asyncio.StreamWriter, gone: asyncio.Task[bytes]
+    ) -> None:
+        writer.write(HEAD)
+        began = time.monotonic()
+        for number in range(deltas):
+            wait = began + number * self._pause - time.monotonic()
+            await asyncio.wait([gone], timeout=max(0.0, wait))
+            if gone.done():
+                return
+            word = f"{time.monotonic_ns()}"
+            writer.write(_chunk({"content": f" {word}" if number else OPENING + word}))
+        writer.write(_chunk({"content": CLOSING}) + _chunk({}, "stop"))
+        usage = {"prompt_tokens": 100, "completion_tokens": deltas}
+        writer.write(_event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+        await writer.drain()
+
+    def _tell(self, kind: str, number: int) -> None:
+        print(kind, time.monotonic_ns() // 1_000, number, file=self._log, flush=True)
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[str, str]:
+    """The path and the body of a request."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    length = re.search(r"content-length: *(\d+)", head)
+    body = await reader.readexactly(int(length[1]) if length else 0)
+    return head.split(" ")[1], body.decode()
+
+
+def _embedded(asked: str) -> bytes:
+    vector = [DIMENSIONS**-0.5] * DIMENSIONS
+    data = [
+        {"object": "embedding", "index": index, "embedding": vector}
+        for index, _ in enumerate(json.loads(asked)["input"])
+    ]
+    body = json.dumps({"object": "list", "model": "scripted", "data": data}).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    return head.encode() + b"\r\n" + body
+
+
+def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
+    return _event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+
+def _event(data: dict[str, object]) -> bytes:
+    envelope = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+    return f"data: {json.dumps({**envelope, **data})}\n\n".encode()
+
+
+async def serve(port: int, log: TextIO, pause: float) -> None:
+    provider = Provider(log, pause)
+    server = await asyncio.start_server(provider.connected, "127.0.0.1", port)
+    async with server:
+        await server.serve_forever()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--pause", type=float, required=True, help="seconds between two deltas")
+    given = parser.parse_args()
+    with given.log.open("w") as log:
+        asyncio.run(serve(given.port, log, given.pause))
+
+
+if __name__ == "__main__":
+    main()

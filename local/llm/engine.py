@@ -1,7 +1,8 @@
 """llama.cpp as xllamacpp packages it. Nothing else here knows that library."""
 
 import json
-import urllib.request
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import xllamacpp
@@ -25,15 +26,16 @@ class Engine:
             self._server = xllamacpp.Server(_parameters(weights, name, settings))
         except RuntimeError as error:
             raise EngineFailure from error
+        self._address = (settings.host, settings.llm_port)
 
     def is_busy(self) -> bool:
         """Whether an answer is being written; True when it is too busy to say."""
-        url = f"{self._server.listening_address}/slots"
-        try:
-            with urllib.request.urlopen(url, timeout=ASK_LIMIT) as reply:  # noqa: S310 - our own
-                return any(slot["is_processing"] for slot in json.load(reply))
-        except OSError:
-            return True
+        with closing(HTTPConnection(*self._address, timeout=ASK_LIMIT)) as connection:
+            try:
+                connection.request("GET", "/slots")
+                return any(slot["is_processing"] for slot in json.load(connection.getresponse()))
+            except (OSError, HTTPException):
+                return True
 
     def close(self) -> None:
         """Cut what is being written and stop listening."""

@@ -146,7 +146,7 @@ async def test_no_web_page_may_read_what_it_writes(url: str) -> None:
 
 async def test_an_answer_that_is_being_written_is_finished_before_the_process_ends() -> None:
     with running() as (process, url):
-        async with connected(url) as client, await writing(client, 40) as stream:
+        async with connected(url) as client, await writing(client, 16) as stream:
             assert await first_word(stream)
             process.terminate()
             rest = [chunk async for chunk in stream]

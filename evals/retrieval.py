@@ -10,9 +10,10 @@ from evals.corpus import Corpus
 from evals.observed import Found, Passage
 
 KS = (1, 3, 5, 10)
-# Passages to ask for: where documents are judged, several of one document are one result.
+# Passages to ask for. Where documents are judged, several of one document are one result. Not more
+# than retrieve chooses among by itself, or scores would be fused over other lists than for people.
 DEPTH_OF_CHUNKS = max(KS)
-DEPTH_OF_DOCUMENTS = 100
+DEPTH_OF_DOCUMENTS = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The time limit of a decision."""
 
 import asyncio
+from itertools import count
 
 import pytest
 
@@ -8,6 +9,7 @@ from capacity.watchdog import Watchdog
 from tests.capacity.leaping import Loop, leaping
 
 LIMIT = 0.05
+MANY = 20  # stand-stills of the loop
 
 
 async def watched(watchdog: Watchdog, work: asyncio.Future[str]) -> str:
@@ -101,10 +103,16 @@ async def test_an_answer_that_came_while_the_loop_stood_still_is_read() -> None:
 async def test_the_limit_is_renewed_once_and_no_more() -> None:
     watchdog, loop = Watchdog(LIMIT), asyncio.get_running_loop()
     task = asyncio.create_task(watched(watchdog, never()))
-    await asyncio.sleep(0)
-    for moment in range(5):
-        loop.call_later(moment * LIMIT, _stand_still)
+    stood = count(1)
+
+    def again() -> None:
+        if not task.done() and next(stood) < MANY:
+            _stand_still()
+            loop.call_later(LIMIT / 2, again)
+
+    loop.call_soon(again)
     assert await task == "overdue"
+    assert next(stood) < MANY / 2
 
 
 def _stand_still() -> None:

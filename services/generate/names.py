@@ -13,7 +13,7 @@ from services.generate.vocabulary import STOP_WORDS
 _SIGN = r"[^\W\u3040-\u9fff]"
 _TOKEN = re.compile(
     rf"(?P<identifier>(?<!{_SIGN})(?:[^\W_]+_{_SIGN}+|[^\W\d_]*[a-z][A-Z]{_SIGN}*|[A-Z]{{2,}}{_SIGN}*"
-    rf"|[A-Za-z]+-?\d{_SIGN}*|\d+(?:\.\d+){{2,}})"
+    rf"|[^\W\d_\u3040-\u9fff]+-?\d{_SIGN}*|\d+(?:\.\d+){{2,}})"
     r"|(?<=[\u3040-\u9fff])[A-Za-z]{3,}|[A-Za-z]{3,}(?=[\u3040-\u9fff]))"
     r"|(?P<word>[^\W\d_\u3040-\u9fff]+(?:-\d+)?|[\u3040-\u9fff]+)"
     r"|(?P<stop>[^\w\s,'\u2019-])"

@@ -13,7 +13,7 @@ from services.generate.names import beginnings, names, stands_for
             "KubePod", "snake_case", "1.2.3",
         ]),
         ("The limit: Five ships. \u201cHello\u201d", "en", []),
-        ("Die Wartung der Automaten in Lysund nach E17", "de", ["Lysund", "E17"]),
+        ("Die Wartung der Automaten in Lysund nach E17 und Ü3b", "de", ["Lysund", "E17", "Ü3b"]),
         ("Skarholm行きの船とGangwayの船", "ja", ["Skarholm", "Gangway"]),
     ],
 )  # fmt: skip

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from annotated_types import Le
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from chassis import serve
 from chassis.settings import load
 from gateway.settings import GatewaySettings
 from tests.capacity.server import Server
@@ -249,3 +251,13 @@ async def test_the_grace_period_ends_questions_that_do_not(tmp_path: Path) -> No
 
 async def asked_by(stage: Stage, callers: int) -> bool:
     return len(stage.seen) == callers
+
+
+def test_no_answer_lasts_longer_than_a_connection_may_after_its_age() -> None:
+    grace = dict(serve._SERVER_OPTIONS)["grpc.max_connection_age_grace_ms"]
+    (longest,) = [
+        limit.le
+        for limit in GatewaySettings.model_fields["answer_deadline"].metadata
+        if isinstance(limit, Le) and isinstance(limit.le, int)
+    ]
+    assert grace > 1_000 * longest

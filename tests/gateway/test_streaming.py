@@ -120,6 +120,7 @@ async def test_the_last_event_is_what_the_buffered_call_returns(house: House) ->
     assert response.headers["cache-control"] == "no-cache, no-store"
     assert response.headers["x-accel-buffering"] == "no"
     assert "content-length" not in response.headers
+    assert "ratelimit" in response.headers
     assert told[-1].name == "answer"
     streamed, buffered = told[-1].content, (await house.ask()).json()
     own = ("answer_id", "timings")

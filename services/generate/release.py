@@ -28,12 +28,6 @@ class Release:
         self._shown = Tokens() if by == "token" else Sentences(sources, floor)
         # The text may come before the status, which decides whether it is ever shown.
         self._early: list[str] = []
-        self._released: list[str] = []
-
-    @property
-    def released(self) -> str:
-        """Everything that was given so far."""
-        return "".join(self._released)
 
     def take(self, delta: str) -> str:
         """The text that may be shown now. Raises InvalidOutput once nothing can mend the reply."""
@@ -42,9 +36,7 @@ class Release:
             return ""
         told = "".join(self._early)
         self._early.clear()
-        shown = self._shown.take(self._admitted_in(self._marks.take(told)))
-        self._released.append(shown)
-        return shown
+        return self._shown.take(self._admitted_in(self._marks.take(told)))
 
     def _admitted_in(self, pieces: list[Piece]) -> list[Piece]:
         if not all(self._admitted.issuperset(piece.labels) for piece in pieces):

@@ -7,7 +7,8 @@ from cli.output import Output, titled
 
 async def answered(url: str, token: str, question: str, output: Output) -> Answer:
     """Ask and show what comes of it; on a terminal the text appears as it is released."""
-    if output.as_json or not output.people.is_terminal:
+    # Rich takes a pipe for a terminal where FORCE_COLOR is set.
+    if output.as_json or not output.people.file.isatty():
         answer = await ask(url, token, question)
         show(output, answer)
         return answer

@@ -194,7 +194,8 @@ async def test_on_a_terminal_text_without_an_answer_is_struck(tmp_path: Path, do
 
 async def test_elsewhere_the_buffered_answer_is_asked_for(tmp_path: Path, door: Door) -> None:
     door.pieces = [json.dumps(ANSWER).encode()]
+    told = {"SLUICE_GATEWAY_URL": door.url, "FORCE_COLOR": "1"}
     for options in ((), ("--json",)):
-        result = await sluice(tmp_path, "ask", "When?", *options, SLUICE_GATEWAY_URL=door.url)
+        result = await sluice(tmp_path, "ask", "When?", *options, **told)
         assert result.code == exits.OK
     assert all(b"accept: application/json\r\n" in head.lower() for head in door.asked)

@@ -57,7 +57,9 @@ LANGUAGES = {
     """),
 }  # fmt: skip
 # Stop words of one language that carry a subject in another.
-_SUBJECTS = frozenset({"comment", "fait", "fois", "pour", "sin", "son", "ton", "vers"})
+_SUBJECTS = frozenset({
+    "comment", "fait", "fois", "hay", "plus", "pour", "sea", "sin", "son", "ton", "vers",
+})  # fmt: skip
 STOP_WORDS = frozenset[str]().union(*LANGUAGES.values()) - _SUBJECTS
 
 # Words that turn a sentence around: one that has them says something else than one that has not.

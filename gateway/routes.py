@@ -23,6 +23,7 @@ from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
 from gateway.schema import AnswerRequest, AnswerResponse, CapacityResponse, HealthResponse
+from gateway.web import files
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -67,6 +68,7 @@ def web_app(door: Door) -> ASGIApp:
     app.add_middleware(Edge)
     problem.install(app)
     app.include_router(_router(door))
+    files.install(app)
     return without_query(app)
 
 

@@ -161,7 +161,7 @@ async def test_a_header_that_is_there_twice_is_named(house: House, name: str, se
 
 
 async def test_unknown_addresses_and_methods_are_problems(house: House) -> None:
-    for path in ("/", "/v1/answers/", "/v1/secrets", "/docs", "/v1/answers/%00"):
+    for path in ("/v1", "/v1/answers/", "/v1/secrets", "/docs", "/v1/answers/%00"):
         assert refusal(await house.http.post(path)) == (404, "NOT_FOUND", None)
     wrong = await house.http.get("/v1/answers")
     assert refusal(wrong) == (405, "METHOD_NOT_ALLOWED", None)

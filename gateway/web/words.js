@@ -1,0 +1,82 @@
+// What the page says in plain words.
+
+const MODEL_IS_OUT = new Set(["MODEL_UNAVAILABLE", "CAPACITY"]);
+
+const HEADLINES = {
+  GENERATED: "Answer",
+  EXTRACTIVE: "Quoted from the documents",
+  PREVIOUS: "An earlier answer",
+  QUEUED: "Accepted, to be answered later",
+  ABSTAINED: "The documents do not answer this",
+};
+
+const WITHDRAWN = {
+  INVALID_OUTPUT: "it did not hold against the sources",
+  INTERRUPTED: "the model stopped before its end",
+  REFUSED: "the model or its filter refused",
+  DEADLINE: "the time was over",
+  EVIDENCE_CHANGED: "its evidence changed, or could not be confirmed",
+};
+
+const SWITCHED = {
+  UNAVAILABLE: "the first choice did not answer",
+  CAPACITY: "the first choice's allowance was used up",
+  TIMEOUT: "the first choice took too long",
+  INVALID_OUTPUT: "the first choice's answer did not hold",
+};
+
+// While it runs, and when it has ended, well or not.
+const STAGES = {
+  retrieve: ["Searching the documents", "Search"],
+  assemble: ["Choosing the evidence", "Evidence"],
+  generate: ["Writing and checking", "Writing"],
+};
+
+export function headline(answer) {
+  if (answer.mode !== "UNAVAILABLE") return HEADLINES[answer.mode] ?? answer.mode;
+  if (answer.reason === "RETRIEVAL_UNAVAILABLE") return "The documents cannot be searched now";
+  const missing = MODEL_IS_OUT.has(answer.reason)
+    ? "AI answers are unavailable"
+    : "No answer could be made";
+  return answer.sources.length ? `${missing}; these are the matching passages` : missing;
+}
+
+export function withdrawal(reason) {
+  const why = WITHDRAWN[reason] ?? "it did not hold";
+  return `The text shown so far is withdrawn: ${why}.`;
+}
+
+export function switched(reason) {
+  return reason && (SWITCHED[reason] ?? reason);
+}
+
+/** A stage's name while it runs, and when it has ended. */
+export function stage(name) {
+  return STAGES[name] ?? [name, name];
+}
+
+export function sentence(text) {
+  return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
+
+export function duration(milliseconds) {
+  if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`;
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  return `${(milliseconds / 1_000).toFixed(milliseconds < 10_000 ? 2 : 1)} s`;
+}
+
+export function age(seconds) {
+  const units = [[86_400, "days"], [3_600, "h"], [60, "min"]];
+  const [length, name] = units.find(([unit]) => seconds >= 2 * unit) ?? [1, "s"];
+  return `${Math.floor(seconds / length)} ${name}`;
+}
+
+export function count(number) {
+  return new Intl.NumberFormat("en").format(Math.round(number));
+}
+
+/** A score with what it measures, such as "0.912 (cosine)". */
+export function score(value, space) {
+  const name = space.toLowerCase().replaceAll("_", " ");
+  return name ? `${value.toFixed(3)} (${name})` : value.toFixed(3);
+}

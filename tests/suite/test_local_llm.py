@@ -17,7 +17,7 @@ from local.llm.bundle import MODEL
 from tests.suite.conftest import Running, started, wait_for
 
 EVENTS = "text/event-stream"
-OUTPUT_TOKENS = 96
+OUTPUT_TOKENS = 64
 FERRIES = """# Ferries
 
 The first ferry to Saltholm leaves at 05:40 and the last one at 23:10.

@@ -30,12 +30,21 @@ class Room:
 
         Raises Exhausted (NO_ROOM_TO_PREPARE) when too many wait already, and what the work raises.
         """
-        async with self._entered(), self._places:
+        async with self._entered():
+            await self._places.acquire()
             stop = Stop()
+            working = asyncio.get_running_loop().run_in_executor(None, work, stop)
+            working.add_done_callback(self._free)
             try:
-                return await asyncio.to_thread(work, stop)
+                # A caller that leaves does not end the thread: its place is free when it has ended.
+                return await asyncio.shield(working)
             finally:
                 stop.ask()
+
+    def _free(self, worked: asyncio.Future[T]) -> None:
+        self._places.release()
+        if not worked.cancelled():
+            worked.exception()  # nobody may be left to hear it
 
     @asynccontextmanager
     async def _entered(self) -> AsyncIterator[None]:

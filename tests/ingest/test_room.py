@@ -68,6 +68,26 @@ async def test_more_work_than_there_is_room_for_waits_and_then_is_refused() -> N
     await leave(calls[1])
 
 
+async def test_a_place_is_free_once_its_work_has_ended_not_when_its_caller_left() -> None:
+    room, go_on = Room(at_once=1), threading.Event()
+    began, ended = asyncio.Event(), []
+    loop = asyncio.get_running_loop()
+
+    def stubborn(_: Stop) -> None:
+        loop.call_soon_threadsafe(began.set)
+        go_on.wait(SECONDS)
+        ended.append("stubborn")
+
+    call = asyncio.create_task(room.run(stubborn))
+    await began.wait()
+    await leave(call)
+    following = asyncio.create_task(room.run(lambda _: ended.append("following")))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait_for(following, SECONDS)
+    assert ended == ["stubborn", "following"]
+
+
 async def test_many_callers_that_leave_hold_nobody_up() -> None:
     room = Room()
     abandoned = [asyncio.create_task(room.run(Work())) for _ in range(20)]

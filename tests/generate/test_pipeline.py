@@ -294,8 +294,9 @@ async def test_a_cancelled_answer_lets_the_provider_go_and_settles(
 
 async def test_a_spent_deadline_is_an_outcome_in_time_to_quote(desk: Desk, pool: Pool) -> None:
     desk.script(replies.stalled(replies.chunk("half")))
-    deadlines.enter(Deadline.after(1))
-    result = await desk.pipeline(extraction=EXTRACTION).answer(TASK)
+    made = desk.pipeline(extraction=EXTRACTION)
+    deadlines.enter(Deadline.after(2))
+    result = await made.answer(TASK)
     assert result.verdict == Extractive(ExtractiveReason.DEADLINE)
     assert result.spent == Spent(1, None, None, MODEL)
     assert await pool.places_taken() == 0
@@ -379,8 +380,9 @@ async def test_a_failure_after_text_was_shown_takes_it_back_and_asks_nobody_agai
 
 async def test_a_deadline_after_text_was_shown_takes_it_back(desk: Desk, pool: Pool) -> None:
     desk.script(replies.stalled(replies.chunk(reply()[:90])))
-    deadlines.enter(Deadline.after(0.5))
-    shown, retracted, final = await streamed(desk.pipeline())
+    made = desk.pipeline()
+    deadlines.enter(Deadline.after(1))
+    shown, retracted, final = await streamed(made)
     assert isinstance(shown, Delta)
     assert retracted == Retracted(Withdrawal.DEADLINE)
     assert isinstance(final, Final)

@@ -131,11 +131,12 @@ async def test_who_takes_too_long_is_replaced_at_once(desk: Desk) -> None:
 
 async def test_who_takes_too_long_is_asked_again_only_if_a_whole_attempt_fits(desk: Desk) -> None:
     desk.script(replies.stalled(), GOOD)
-    result = await desk.pipeline(desk.candidate(seconds=0.3)).answer(TASK)
+    made = desk.pipeline(desk.candidate(seconds=1))
+    result = await made.answer(TASK)
     assert (result.verdict, result.spent.attempts) == (ACCEPTED, 2)
     desk.script(replies.stalled())
-    deadlines.enter(Deadline.after(0.5))
-    result = await desk.pipeline(desk.candidate(seconds=0.3)).answer(TASK)
+    deadlines.enter(Deadline.after(1.9))
+    result = await made.answer(TASK)
     assert (result.verdict, result.spent.attempts) == (MODEL_UNAVAILABLE, 1)
 
 

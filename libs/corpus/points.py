@@ -10,11 +10,13 @@ epoch that publishes it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from chassis.errors import DataViolation
 from chassis.identity import AccessLevel
 from corpus.identity import uuid_of
+
+T = TypeVar("T")
 
 # Stands in `groups` where the access level alone decides. No group may be called so.
 EVERYBODY: Final = "*"
@@ -208,6 +210,12 @@ def _block_payload(block: StoredBlock) -> dict[str, Any]:
     }
 
 
+# By what is stored, letter for letter.
+_LEVELS: Mapping[str, AccessLevel] = {level.label: level for level in AccessLevel}
+_STATES: Mapping[str, State] = {state.value: state for state in State}
+_KINDS: Mapping[str, Kind] = {kind.value: kind for kind in Kind}
+
+
 @dataclass(frozen=True, slots=True)
 class _Fields:
     """Reads one mapping's fields by type. `identity` is for the complaint."""
@@ -256,16 +264,16 @@ class _Fields:
         return found
 
     def state(self) -> State:
-        try:
-            return State(self.text(Key.STATE))
-        except ValueError as error:
-            raise self.wrong(Key.STATE) from error
+        return self.one_of(_STATES, Key.STATE)
 
     def access(self) -> AccessLevel:
-        try:
-            return AccessLevel.parse(self.text(Key.ACCESS))
-        except ValueError as error:
-            raise self.wrong(Key.ACCESS) from error
+        return self.one_of(_LEVELS, Key.ACCESS)
+
+    def one_of(self, known: Mapping[str, T], key: str) -> T:
+        found = known.get(self.text(key))
+        if found is None:
+            raise self.wrong(key)
+        return found
 
     def blocks(self) -> tuple[StoredBlock, ...]:
         found = self.values.get(Key.BLOCKS)
@@ -277,10 +285,9 @@ class _Fields:
         if not isinstance(item, Mapping):
             raise self.wrong(Key.BLOCKS)
         fields = _Fields(self.identity, item)
-        try:
-            kind = Kind(fields.text("kind"))
-        except ValueError as error:
-            raise self.wrong(Key.BLOCKS) from error
+        kind = _KINDS.get(fields.text("kind"))
+        if kind is None:
+            raise self.wrong(Key.BLOCKS)
         return StoredBlock(
             ordinal=fields.number("ordinal"),
             piece=fields.number("piece"),

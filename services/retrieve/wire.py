@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
 
@@ -20,6 +21,7 @@ from sluice.retrieve.v1 import retrieve_pb2 as pb
 
 LARGEST_TOP_K = 100
 FILTER_VALUES = 1_000
+REMEMBERED = 4_096  # texts of passages
 
 _MODES = {
     pb.SEARCH_MODE_DENSE: Mode.DENSE,
@@ -155,8 +157,12 @@ def _passage(found: Found) -> evidence.Passage:
         uri=passage.uri,
         score=found.score,
         cosine=found.cosine,
-        suspected_injection=suspected_injection(_readable(passage)),
+        suspected_injection=_suspected(_readable(passage)),
     )
+
+
+# What is found once is found again: a text never changes, and its judgment costs a tenth of a call.
+_suspected = lru_cache(maxsize=REMEMBERED)(suspected_injection)
 
 
 def _readable(passage: StoredPassage) -> str:

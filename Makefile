@@ -11,7 +11,7 @@ WORKERS ?= 2
 CODE := libs services gateway cli local evals bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak
+.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,11 @@ lint: $(STAMP) ## ruff, the formatter and the layers
 type: $(STAMP) ## mypy, strict
 	$(BIN)/mypy $(CODE)
 
-test: $(STAMP) $(LLM_STAMP) ## set up and run every test
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+test: $(STAMP) $(LLM_STAMP) ## set up and run every test but the browser's
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --ignore tests/web/browser
+
+browser: $(STAMP) ## try the web page in Chromium, if this machine has one
+	$(BIN)/pytest -rs tests/web/browser
 
 soak: $(STAMP) ## run the long versions of the tests
 	$(BIN)/pytest -m soak

@@ -26,7 +26,7 @@ function facts(source, answer, citation) {
     ["May be read by", source.access_level],
     ["Address", address(source.uri)],
     ["Cited for", citation && cited(answer.text, citation)],
-    ["Carries of it", citation && `${Math.round(100 * citation.support)} %`],
+    ["Support", citation && `${Math.round(100 * citation.support)} % of that sentence`],
     ["Passages", source.passages.join(", ")],
   ];
 }

@@ -1,0 +1,68 @@
+"""What assistive technology and small screens meet, in every state of the page."""
+
+import asyncio
+from importlib.resources import files
+from typing import Any, Literal
+
+import pytest
+from playwright.async_api import Page, ViewportSize, expect
+
+from chassis.errors import Unavailable
+from tests.gateway.house import House, delta, raising, returning, telling
+from tests.web.browser.visit import DESKTOP, ROTATION, Visits, ask, passage_of, prompt
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
+PHONE: ViewportSize = {"width": 360, "height": 740}
+
+
+async def faults(page: Page) -> list[str]:
+    """What axe-core complains of, and whether the page is wider than the screen."""
+    found: Any = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    wide = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    said = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found["violations"]]
+    return [*said, *(["wider than the screen"] if wide else [])]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "screen"),
+    [("light", PHONE), ("dark", DESKTOP), ("dark", PHONE), ("light", DESKTOP)],
+    ids=["light phone", "dark desktop", "dark phone", "light desktop"],
+)
+async def test_every_state_is_accessible_and_fits(
+    house: House, visits: Visits, scheme: Literal["dark", "light"], screen: ViewportSize
+) -> None:
+    long = "a-document-whose-name-has-no-place-to-break-" * 4
+    source = passage_of("S1", 1)
+    source.title = source.document_id = source.uri = long
+    house.assemble.behaviour = returning(prompt(source, passage_of("S2", 2)))
+
+    nobody = await visits.open(signed_in=False, scheme=scheme, screen=screen)
+    await expect(nobody.get_by_label("Bearer token")).to_be_visible()
+    await nobody.evaluate(AXE)
+    assert await faults(nobody) == []
+
+    page = await visits.open(roles=["operator"], scheme=scheme, screen=screen)
+    await page.evaluate(AXE)
+    house.generate.telling = telling(delta("Half " + "of " * 200), asyncio.Event())
+    await ask(page)
+    await expect(page.locator("#text")).to_contain_text("Half")
+    assert await faults(page) == []
+    await page.get_by_role("button", name="Cancel").click()
+
+    house.generate.reset()
+    house.generate.behaviour = returning(ROTATION)
+    await ask(page)
+    await page.locator("#provenance summary").click()
+    await page.locator("#capacity summary").click()
+    await expect(page.locator("#levels figure").first).to_be_visible()
+    assert await faults(page) == []
+    await page.locator(".mark").first.click()
+    assert await faults(page) == []
+    await page.keyboard.press("Escape")
+
+    house.generate.behaviour = raising(Unavailable("down", reason="DOWN"))
+    await ask(page)
+    await expect(page.locator("#evidence-title")).to_have_text("Matching passages")
+    assert await faults(page) == []

@@ -18,6 +18,7 @@ from gateway.listen import bind, serve_http
 from gateway.places import SharedPlaces
 from gateway.readiness import Parts
 from gateway.routes import Door, web_app
+from gateway.search import Search
 from gateway.server import AnswerService
 from gateway.settings import GatewaySettings
 from gateway.stages import Assemble, Generate, Retrieve
@@ -47,7 +48,8 @@ async def process(settings: GatewaySettings) -> None:
     assemble = Line("assemble", to_assemble, minter, settings.assemble_seconds)
     generate = Line("generate", to_generate, minter, settings.generate_seconds)
 
-    flow = Flow(Retrieve(retrieve), Assemble(assemble), Generate(generate))
+    retrieval = Retrieve(retrieve)
+    flow = Flow(retrieval, Assemble(assemble), Generate(generate))
 
     store = Store.connect(settings.redis_url, settings.admission_decision_seconds)
     processes = settings.max_processes
@@ -58,10 +60,11 @@ async def process(settings: GatewaySettings) -> None:
     waiting = Waiting(settings.admission_wait, settings.admission_waiters)
     room = Room(settings.max_in_flight, places, waiting)
     admission = Admission(allowance, room, flow)
+    search = Search(admission.admitted, retrieval)
     levels = Levels(pools(settings), room, places, admission.refusals)
 
     parts = watched(retrieve, assemble, generate, allowance)
-    app = web_app(Door(admission, issuer, parts, levels, settings.answer_deadline))
+    app = web_app(Door(admission, search, issuer, parts, levels, settings.answer_deadline))
     bounds = Bounds(settings.max_connections)
 
     async def verify(token: str) -> Caller:

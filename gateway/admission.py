@@ -120,7 +120,7 @@ class Room:
 
 
 class Admission(Generic[P, S]):
-    """The one way to the flow, whichever face a question comes through.
+    """The one way in, whichever face a question comes through.
 
     `refusals` counts by reason what was refused here, and answers that capacity was missing for.
     """
@@ -136,19 +136,28 @@ class Admission(Generic[P, S]):
     ) -> Answer[S]:
         """The answer to the current caller's question.
 
-        `stand` hears where the caller stands, `tell` how the answer comes about; the seat is held
-        until it has heard the answer. Raises AllowanceSpent, NoRoom and what the flow raises.
+        `tell` hears how the answer comes about; the seat is held until it has heard the answer.
+        Raises what `admitted` and the flow raise.
+        """
+        async with self.admitted(stand):
+            answer = await self._flow.ask(question, tell)
+        if answer.written.outcome.reason is Reason.CAPACITY:
+            self._count(Reason.CAPACITY)
+        return answer
+
+    @asynccontextmanager
+    async def admitted(self, stand: Stand) -> AsyncIterator[None]:
+        """A seat until the block ends; `stand` hears where the current caller stands.
+
+        Raises AllowanceSpent and NoRoom. A want of capacity that the block raises counts as well.
         """
         try:
             await self._charge(stand)
             async with self._room.seat():
-                answer = await self._flow.ask(question, tell)
+                yield
         except Exhausted as refusal:
             self._count(refusal.reason)
             raise
-        if answer.written.outcome.reason is Reason.CAPACITY:
-            self._count(Reason.CAPACITY)
-        return answer
 
     def _count(self, reason: str) -> None:
         self.refusals[reason] += 1

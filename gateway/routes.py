@@ -22,7 +22,15 @@ from gateway.identity import Issuer
 from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
-from gateway.schema import AnswerRequest, AnswerResponse, CapacityResponse, HealthResponse
+from gateway.schema import (
+    AnswerRequest,
+    AnswerResponse,
+    CapacityResponse,
+    HealthResponse,
+    SearchRequest,
+    SearchResponse,
+)
+from gateway.search import Search
 from gateway.web import files
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 
@@ -49,6 +57,7 @@ class Door:
     """What the routes need. `answer_deadline` in seconds caps what callers ask for."""
 
     admission: Admission[Passage, Source]
+    search: Search[Passage]
     issuer: Issuer
     parts: Parts
     levels: Levels
@@ -101,6 +110,24 @@ def _router(door: Door) -> APIRouter:
         if found is None:
             return Response(status_code=CLIENT_GONE)
         return _json(AnswerResponse.of(found))
+
+    @router.post("/v1/search", response_model=SearchResponse, responses=_REFUSALS)
+    async def search(
+        request: Request, body: SearchRequest, bearer: Bearer, seconds: Seconds = None
+    ) -> Response:
+        """Find the passages that the caller may read and that bear on a question.
+
+        No model is asked. It costs of the caller's allowance what a question costs.
+        """
+        question = body.to_question()
+        deadlines.enter(_deadline(seconds, door.answer_deadline))
+        identity.enter(door.issuer.verify(_token(bearer)))
+        stand = partial(setattr, request.state, "standings")
+        finding = door.search.find(question, body.limit or 0, stand)
+        found = await unless_gone(request.receive, finding)
+        if found is None:
+            return Response(status_code=CLIENT_GONE)
+        return _json(SearchResponse.of(found))
 
     @router.get("/v1/capacity", response_model=CapacityResponse, responses=_REFUSALS)
     async def capacity(bearer: Bearer) -> Response:

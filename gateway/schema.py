@@ -12,6 +12,8 @@ from gateway.levels import RoomLevels
 from gateway.outcome import Acceptance, Reason
 from gateway.outcome import Mode as AnswerMode
 from gateway.question import Filters, PublicationState, Question
+from gateway.search import Matches
+from gateway.wire import passage_text
 from gateway.words import plain_words
 from sluice.evidence.v1 import evidence_pb2
 
@@ -32,8 +34,17 @@ class FilterRequest(Strict):
         [], description="published when empty; draft needs the role"
     )
 
+    def to_filters(self) -> Filters:
+        """The filters. Raises InvalidInput that names the field."""
+        return Filters(
+            tuple(self.document_types),
+            tuple(self.document_ids),
+            tuple(self.areas),
+            tuple(self.publication_states),
+        )
 
-class AnswerRequest(Strict):
+
+class QuestionRequest(Strict):
     """A question. Instructions, tools, models and rights cannot be sent."""
 
     question: str = Field(
@@ -41,19 +52,78 @@ class AnswerRequest(Strict):
         examples=["How do we rotate the database password?"],
     )
     filters: FilterRequest = FilterRequest()
+
+
+class AnswerRequest(QuestionRequest):
+    """A question to answer."""
+
     locale: str = Field(
         "", description="locale of the instructions; en when empty", examples=["pt"]
     )
 
     def to_question(self) -> Question:
         """The question. Raises InvalidInput that names the field."""
-        filters = Filters(
-            tuple(self.filters.document_types),
-            tuple(self.filters.document_ids),
-            tuple(self.filters.areas),
-            tuple(self.filters.publication_states),
+        return Question(self.question, self.filters.to_filters(), self.locale)
+
+
+class SearchRequest(QuestionRequest):
+    """A question to find passages for."""
+
+    limit: int | None = Field(
+        None, ge=1, le=100, description="most passages; as many as seem useful when empty"
+    )
+
+    def to_question(self) -> Question:
+        """The question. Raises InvalidInput that names the field."""
+        return Question(self.question, self.filters.to_filters())
+
+
+class PassageResponse(BaseModel):
+    """A passage that the caller may read."""
+
+    document_id: str
+    title: str
+    version: str = Field(description="the document's own; empty when it has none")
+    heading_path: list[str]
+    text: str
+    score: float = Field(description="in the response's score space; only such can be compared")
+    suspected_injection: bool = Field(description="the text resembles instructions to a model")
+
+    @classmethod
+    def of(cls, passage: evidence_pb2.Passage) -> "PassageResponse":
+        return cls(
+            document_id=passage.document_id,
+            title=passage.title,
+            version=passage.version,
+            heading_path=list(passage.heading_path),
+            text=passage_text(passage),
+            score=passage.score,
+            suspected_injection=passage.suspected_injection,
         )
-        return Question(self.question, filters, self.locale)
+
+
+class CountsResponse(BaseModel):
+    """How many passages there were on the way."""
+
+    candidates: int = Field(description="that the index returned")
+    passed_threshold: int = Field(description="of them at or above the score threshold")
+    returned: int
+
+
+class SearchResponse(BaseModel):
+    """Passages, best first. None is an answer too."""
+
+    passages: list[PassageResponse]
+    score_space: str = Field(examples=["COSINE"])
+    counts: CountsResponse
+
+    @classmethod
+    def of(cls, found: Matches[evidence_pb2.Passage]) -> "SearchResponse":
+        return cls(
+            passages=[PassageResponse.of(passage) for passage in found.passages],
+            score_space=found.score_space,
+            counts=CountsResponse(**asdict(found.counts)),
+        )
 
 
 class CitationResponse(BaseModel):

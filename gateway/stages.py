@@ -1,4 +1,4 @@
-"""The flow's three ports over gRPC."""
+"""The stages over gRPC, as the gateway's own rules want them."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,13 @@ from chassis.errors import Internal, Unavailable
 from gateway.answer import Found, Message, Prompt, Written
 from gateway.line import Line
 from gateway.question import Question
+from gateway.search import Counts, Matches
 from gateway.telling import Telling
 from gateway.wire import (
     citations_of,
     filters_message,
     outcome_of,
+    passage_text,
     provenance_of,
     retraction_reason_of,
     score_space_number,
@@ -36,6 +38,19 @@ class Retrieve:
         )
         found = await self._line.call(self._stub.Retrieve, request)
         return Found(found.passages, score_space_of(found.score_space), found.epoch)
+
+    async def search(self, question: Question, limit: int) -> Matches[Passage]:
+        request = retrieve_pb2.RetrieveRequest(
+            question=question.text, filters=filters_message(question.filters), top_k=limit
+        )
+        found = await self._line.call(self._stub.Retrieve, request)
+        counts = found.counts
+        return Matches(
+            found.passages,
+            score_space_of(found.score_space),
+            found.epoch,
+            Counts(counts.candidates, counts.passed_threshold, counts.returned),
+        )
 
     async def gone(
         self, question: Question, epoch: int, sources: Sequence[Source]
@@ -137,7 +152,6 @@ def _written(reply: generate_pb2.GenerateResponse) -> Written:
 
 
 def _source(label: str, passage: Passage) -> Source:
-    texts = ("\n".join(filter(None, (block.context, block.text))) for block in passage.blocks)
     return Source(
         label=label,
         document_id=passage.document_id,
@@ -146,7 +160,7 @@ def _source(label: str, passage: Passage) -> Source:
         version=passage.version,
         section_id=passage.section_id,
         heading_path=passage.heading_path,
-        included_text="\n\n".join(texts),
+        included_text=passage_text(passage),
         blocks=passage.blocks,
         passages=[passage],
         score=passage.score,

@@ -56,6 +56,12 @@ def filters_message(filters: Filters) -> retrieve_pb2.Filters:
     )
 
 
+def passage_text(passage: evidence_pb2.Passage) -> str:
+    """The passage as it can be read alone, with what is repeated from elsewhere."""
+    texts = ("\n".join(filter(None, (block.context, block.text))) for block in passage.blocks)
+    return "\n\n".join(texts)
+
+
 def score_space_of(number: evidence_pb2.ScoreSpace.ValueType) -> str:
     """Name of a score space, such as COSINE; empty when it is not said or not known."""
     if number not in evidence_pb2.ScoreSpace.values() or not number:

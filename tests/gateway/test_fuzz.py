@@ -17,6 +17,7 @@ from gateway.places import SharedPlaces
 from gateway.question import Question
 from gateway.readiness import Parts
 from gateway.routes import Door, web_app
+from gateway.search import Counts, Matches, Search
 from gateway.store import Store
 from gateway.telling import Telling
 from gateway.wire import filters_message
@@ -33,6 +34,12 @@ class Stages:
         filters = filters_message(question.filters)
         RetrieveRequest(question=question.text, filters=filters).SerializeToString()
         return Found([], "", 0)
+
+    async def search(self, question: Question, limit: int) -> Matches[Passage]:
+        filters = filters_message(question.filters)
+        request = RetrieveRequest(question=question.text, filters=filters, top_k=limit)
+        request.SerializeToString()
+        return Matches([], "", 0, Counts(0, 0, 0))
 
     async def gone(
         self, question: Question, epoch: int, sources: Sequence[Source]
@@ -58,7 +65,8 @@ STAGES = Stages()
 ROOM = Room(1, Everywhere())
 ADMISSION = Admission(Boundless(), ROOM, Flow(STAGES, STAGES, STAGES))
 LEVELS = Levels({}, ROOM, SharedPlaces(Store.connect("unix:///nowhere", 1), 1, 1, 1), {})
-APP = web_app(Door(ADMISSION, development_issuer(), Parts([]), LEVELS, answer_deadline=5))
+SEARCH = Search(ADMISSION.admitted, STAGES)
+APP = web_app(Door(ADMISSION, SEARCH, development_issuer(), Parts([]), LEVELS, answer_deadline=5))
 JSON = {"Content-Type": "application/json"}
 
 # Every code point, lone surrogates among them.
@@ -83,11 +91,11 @@ QUESTION = st.fixed_dictionaries(
 )
 
 
-def post(content: bytes, headers: dict[str, str]) -> httpx.Response:
+def post(content: bytes, headers: dict[str, str], address: str = "/v1/answers") -> httpx.Response:
     async def once() -> httpx.Response:
         transport = httpx.ASGITransport(app=APP, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            return await client.post("/v1/answers", content=content, headers=headers)
+            return await client.post(address, content=content, headers=headers)
 
     return asyncio.run(once())
 
@@ -99,7 +107,8 @@ def is_sound(response: httpx.Response) -> bool:
         told = (kind, response.json()["status"]) == ("application/problem+json", status)
         return told and status in {400, 401, 413, 415}
     if kind == "application/json":
-        return bool(response.json()["reason"] == "NOTHING_FOUND")
+        told = response.json()
+        return "NOTHING_FOUND" in told.values() or told["passages"] == []
     streamed = kind == "text/event-stream; charset=utf-8"
     return streamed and response.text.rpartition("event: ")[2].startswith("answer")
 
@@ -108,6 +117,13 @@ def is_sound(response: httpx.Response) -> bool:
 @given(QUESTION | VALUE)
 def test_no_json_breaks_the_gateway(body: object) -> None:
     assert is_sound(post(json.dumps(body).encode(), {**bearer(), **JSON}))
+
+
+@settings(max_examples=50, deadline=None)
+@given(QUESTION, VALUE | st.integers(1, 100))
+def test_no_search_breaks_the_gateway(question: dict[str, object], limit: object) -> None:
+    body = json.dumps(question | {"limit": limit}).encode()
+    assert is_sound(post(body, {**bearer(), **JSON}, "/v1/search"))
 
 
 @settings(max_examples=100, deadline=None)

@@ -194,6 +194,7 @@ class Bare:
 
     client: AsyncQdrantClient
     condition: models.Filter
+    rights: models.Filter
 
     async def dense(self, question: str) -> Sequence[models.ScoredPoint]:
         return await self._one(self._dense(question, TOP_K, payload=True))
@@ -250,7 +251,7 @@ class Bare:
             query=_sparse(bm25.question_vector(question)),
             using=collection.BM25,
             filter=self.condition,
-            params=models.SearchParams(idf=models.IdfCorpusParams(corpus=self.condition)),
+            params=models.SearchParams(idf=models.IdfCorpusParams(corpus=self.rights)),
             limit=limit,
             with_payload=payload,
         )
@@ -294,7 +295,11 @@ async def connected(house: House) -> AsyncIterator[tuple[Stage, Work, Bare]]:
         await keep(answer.SerializeToString())
         scope = Scope.of(CALLER, epoch=1, states=(State.PUBLISHED,), chunking_version=CHUNKING)
         say: Method = echo.unary_unary(f"/{SERVICE}/Say")
-        yield stage, partial(say, _questions()[0].encode()), Bare(client, scope.filter())
+        yield (
+            stage,
+            partial(say, _questions()[0].encode()),
+            Bare(client, scope.filter(), models.Filter(must=scope.rights())),
+        )
     await client.close()
 
 

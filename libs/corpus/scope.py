@@ -29,13 +29,15 @@ class Scope:
 
     def conditions(self) -> list[models.Condition]:
         """Conditions that must all hold; each one needs its field to be there."""
+        return [*self.rights(), *live(self.epoch), match(Key.CHUNKING, self.chunking_version)]
+
+    def rights(self) -> list[models.Condition]:
+        """Those of the conditions that the caller's rights are, at whatever time."""
         return [
             match(Key.TENANT, self.tenant),
-            *live(self.epoch),
             match_any(Key.ACCESS, [level.label for level in self.levels]),
             match_any(Key.GROUPS, [EVERYBODY, *sorted(self.groups)]),
             match_any(Key.STATE, [state.value for state in self.states]),
-            match(Key.CHUNKING, self.chunking_version),
         ]
 
     def filter(self) -> models.Filter:

@@ -81,7 +81,8 @@ async def _searched(shelf: Shelf, chance: random.Random, queries: int) -> int:
 
 def _judge(found: Result, asked: Asked, stored: Mapping[str, Row]) -> None:
     readable = {name: row for name, row in stored.items() if _may_read(row[0], asked)}
-    exact = _exact(asked, readable)
+    entitled = [row[0].text for row in stored.values() if _has_right_to(row[0], asked)]
+    exact = _exact(asked, readable, entitled)
     ids = [one.id for one in found.passages]
     assert readable.keys() >= set(ids)
     assert len(set(ids)) == len(ids)
@@ -92,12 +93,11 @@ def _judge(found: Result, asked: Asked, stored: Mapping[str, Row]) -> None:
     assert [exact[name] for name in ids] == pytest.approx(best, abs=NEAR, rel=NEAR)
 
 
-def _exact(asked: Asked, readable: Mapping[str, Row]) -> dict[str, float]:
+def _exact(asked: Asked, readable: Mapping[str, Row], entitled: Sequence[str]) -> dict[str, float]:
     """Score by id of every passage that a full search finds."""
     kept = {name: row for name, row in readable.items() if _wanted(row[0], asked.wanted.filters)}
     dense = {name: _cosine(asked.vector, vector) for name, (_, vector) in kept.items()}
-    words = _by_words(asked.wanted.question, readable)
-    sparse = {name: score for name, score in words.items() if name in kept}
+    sparse = _by_words(asked.wanted.question, kept, entitled)
     match asked.wanted.mode:
         case Mode.DENSE:
             return dense
@@ -111,11 +111,11 @@ def _exact(asked: Asked, readable: Mapping[str, Row]) -> dict[str, float]:
     }
 
 
-def _by_words(question: str, readable: Mapping[str, Row]) -> dict[str, float]:
-    """BM25 with each word as rare as it is among what the caller may read."""
-    stored = {name: _weights(document_vector(row[0].text)) for name, row in readable.items()}
-    having = Counter(number for weights in stored.values() for number in weights)
-    count = len(readable)
+def _by_words(question: str, kept: Mapping[str, Row], entitled: Sequence[str]) -> dict[str, float]:
+    """BM25 with each word as rare as it is among what the caller has a right to at any time."""
+    stored = {name: _weights(document_vector(row[0].text)) for name, row in kept.items()}
+    having = Counter(number for text in entitled for number in document_vector(text).indices)
+    count = len(entitled)
     rarity = {
         number: math.log((count - known + 0.5) / (known + 0.5) + 1)
         for number, known in having.items()
@@ -198,15 +198,21 @@ def _some(chance: random.Random, values: Sequence[str]) -> tuple[str, ...]:
 
 def _may_read(each: StoredPassage, asked: Asked) -> bool:
     """Written down anew, so that it shares no mistake with the code that it judges."""
+    return (
+        _has_right_to(each, asked)
+        and each.valid_from <= asked.epoch
+        and asked.epoch < each.valid_to
+        and each.chunking_version == CHUNKING
+    )
+
+
+def _has_right_to(each: StoredPassage, asked: Asked) -> bool:
     caller = asked.caller
     return (
         each.tenant == caller.tenant
-        and each.valid_from <= asked.epoch
-        and asked.epoch < each.valid_to
         and each.access <= caller.level
         and (each.groups == () or any(group in caller.groups for group in each.groups))
         and each.state in (asked.wanted.states or (State.PUBLISHED,))
-        and each.chunking_version == CHUNKING
     )
 
 

@@ -167,6 +167,35 @@ async def test_the_idf_modifier_lets_rare_terms_weigh_more(
         assert found(response)[0] == best
 
 
+async def test_a_term_is_as_rare_as_in_the_corpus_that_the_query_names(
+    client: AsyncQdrantClient, name: str
+) -> None:
+    await client.create_collection(
+        name,
+        sparse_vectors_config={"bm25": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+    )
+    await client.upsert(
+        name,
+        [
+            models.PointStruct(id=number, vector={"bm25": sparse(i1=1)}, payload={"of": owner})
+            for number, owner in enumerate(["mine", "theirs", "theirs", "theirs"])
+        ]
+        + [models.PointStruct(id=9, vector={"bm25": sparse(i2=1)}, payload={"of": "mine"})],
+    )
+    mine = models.Filter(
+        must=[models.FieldCondition(key="of", match=models.MatchValue(value="mine"))]
+    )
+    scores = []
+    for params in (None, models.SearchParams(idf=models.IdfCorpusParams(corpus=mine))):
+        response = await client.query_points(
+            name, sparse(i1=1), using="bm25", query_filter=mine, search_params=params
+        )
+        scores.append(response.points[0].score)
+
+    # ln((n - m + 0.5) / (m + 0.5) + 1): in 4 of 5 points, and in 1 of 2.
+    assert scores == pytest.approx([math.log(1.5 / 4.5 + 1), math.log(2)], rel=1e-5)
+
+
 async def test_bm25_vectors_find_the_text_that_shares_the_rare_word(
     client: AsyncQdrantClient, name: str
 ) -> None:

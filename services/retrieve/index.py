@@ -28,7 +28,7 @@ from services.retrieve.fuse import Ranked
 
 CALL_SECONDS = 5.0
 TENANTS = 10_000  # whose epochs are remembered
-CONDITIONS = 1_024  # of callers and filters, as Qdrant reads them
+CONDITIONS = 1_024  # of callers, as Qdrant reads them
 
 # How far a graph is searched. By its defaults one of the ten nearest in six was missing under a
 # caller's conditions, of 20,000 vectors; so it is one in a thousand.
@@ -240,8 +240,17 @@ def _dense(record: grpc.RetrievedPoint) -> Sequence[float]:
     return cast("list[float]", vector) if isinstance(vector, list) else ()
 
 
-@lru_cache(maxsize=CONDITIONS)
 def _condition(scope: Scope, filters: Filters) -> grpc.Filter:
+    # Filters may be of any size and are hardly asked for twice.
+    return _scoped(scope) if filters == Filters() else _narrowed(scope, filters)
+
+
+@lru_cache(maxsize=CONDITIONS)
+def _scoped(scope: Scope) -> grpc.Filter:
+    return _narrowed(scope, Filters())
+
+
+def _narrowed(scope: Scope, filters: Filters) -> grpc.Filter:
     return RestToGrpc.convert_filter(
         models.Filter(must=[*scope.conditions(), *_narrowing(filters)])
     )

@@ -21,7 +21,7 @@ from sluice.retrieve.v1 import retrieve_pb2 as pb
 
 LARGEST_TOP_K = 100
 FILTER_VALUES = 1_000
-REMEMBERED = 4_096  # texts of passages
+REMEMBERED = 1_024  # texts of passages
 
 _MODES = {
     pb.SEARCH_MODE_DENSE: Mode.DENSE,

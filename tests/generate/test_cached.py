@@ -282,16 +282,19 @@ async def test_a_question_that_is_cancelled_while_it_is_looked_up_goes_no_furthe
     assert desk.provider.arrivals == []
 
 
-async def test_a_redis_that_stands_still_or_is_gone_is_a_miss_and_comes_back_by_itself(
+async def test_a_redis_that_stands_still_is_a_miss_and_comes_back_by_itself(
     desk: Desk, task: Task, tmp_path: Path
 ) -> None:
     now = [0.0]
     with running_server(tmp_path) as server:
-        cache = AnswerCache(Redis.from_url(server.url), kept=60, limit=0.05, clock=lambda: now[0])
-        desk.script(GOOD, GOOD, GOOD)
+        # This client by itself would wait for ever.
+        redis = Redis.from_url(server.url, socket_timeout=None)
+        cache = AnswerCache(redis, kept=60, limit=0.1, clock=lambda: now[0])
+        desk.script(GOOD, GOOD)
         made = desk.pipeline(memory=fresh(cache))
         server.stop()
-        assert (await made.answer(task)).verdict == ACCEPTED
+        async with asyncio.timeout(20):
+            assert (await made.answer(task)).verdict == ACCEPTED
         assert desk.events[1] == "cache:miss"
         assert "cache:store" not in desk.events
         server.go_on()
@@ -300,6 +303,24 @@ async def test_a_redis_that_stands_still_or_is_gone_is_a_miss_and_comes_back_by_
         assert (await made.answer(task)).provenance.cached_age is not None
         await cache.close()
     assert len(desk.provider.arrivals) == 2
+
+
+async def test_a_redis_that_was_lost_is_not_asked_again_at_once(tmp_path: Path) -> None:
+    now = [0.0]
+    answer = Result(ACCEPTED, TEXT, spent=Spent(model=MODEL))
+    with running_server(tmp_path) as server:
+        redis = Redis.from_url(server.url, socket_timeout=None)
+        cache = AnswerCache(redis, kept=60, limit=2, clock=lambda: now[0])
+        assert await cache.keep("key", answer)
+        hurried = AnswerCache(redis, kept=60, limit=0.1, clock=lambda: now[0])
+        server.stop()
+        assert await hurried.find("key") is None
+        server.go_on()
+        assert await cache.find("key") is not None
+        assert await hurried.find("key") is None
+        now[0] += 1
+        assert await hurried.find("key") is not None
+        await cache.close()
 
 
 UNASKED = [

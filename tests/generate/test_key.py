@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.generate.evidence import Scores
+from services.generate.evidence import Scores, Source
 from services.generate.key import key
 from services.generate.task import Message, Role, Task
 from tests.generate.asking import MESSAGES, SOURCES, TASK, Desk
@@ -25,9 +25,20 @@ CHANGED = [
     replace(TASK, sources=SOURCES[:1]),
     replace(TASK, sources=SOURCES[::-1]),
     replace(TASK, sources=(SOURCES[0], replace(SOURCES[1], text="Never."))),
-    # The same characters, divided in another way.
-    replace(TASK, tenant="dem", question="oWhen is the deploy window?"),
 ]
+
+
+def sourced(label: str, text: str) -> Source:
+    return replace(SOURCES[0], label=label, text=text)
+
+
+async def test_the_same_characters_divided_in_another_way_are_another_question(desk: Desk) -> None:
+    task = replace(TASK, sources=(sourced("S1", "1 is open."),))
+    assert keyed(desk, task) != keyed(desk, replace(task, sources=(sourced("S11", " is open."),)))
+    said = Message(Role.USER, "Yes.")
+    longer = replace(task, messages=(*MESSAGES, said))
+    more = replace(task, sources=(sourced("user", "Yes."), *task.sources))
+    assert keyed(desk, longer) != keyed(desk, more)
 
 
 @pytest.mark.parametrize("task", CHANGED)

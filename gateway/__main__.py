@@ -11,13 +11,14 @@ from chassis.settings import load
 from gateway.admission import Admission, Room, Waiting
 from gateway.allowance import SharedAllowance
 from gateway.connection import Bounds
+from gateway.door import Door
 from gateway.flow import Flow
 from gateway.levels import Levels
 from gateway.line import Line
 from gateway.listen import bind, serve_http
 from gateway.places import SharedPlaces
 from gateway.readiness import Parts
-from gateway.routes import Door, web_app
+from gateway.routes import web_app
 from gateway.search import Search
 from gateway.server import AnswerService
 from gateway.settings import GatewaySettings
@@ -29,6 +30,7 @@ ANSWER = "sluice.answer.v1.AnswerService"
 RETRIEVE = "sluice.retrieve.v1.RetrieveService"
 ASSEMBLE = "sluice.assemble.v1.AssembleService"
 GENERATE = "sluice.generate.v1.GenerateService"
+INGEST = "sluice.ingest.v1.IngestService"
 
 
 def main() -> None:
@@ -44,9 +46,11 @@ async def process(settings: GatewaySettings) -> None:
     to_retrieve = connect(settings.retrieve_target, service=RETRIEVE, idempotent=True)
     to_assemble = connect(settings.assemble_target, service=ASSEMBLE, idempotent=True)
     to_generate = connect(settings.generate_target, service=GENERATE, idempotent=False)
+    to_ingest = connect(settings.ingest_target, service=INGEST, idempotent=False)
     retrieve = Line("retrieve", to_retrieve, minter, settings.retrieve_seconds)
     assemble = Line("assemble", to_assemble, minter, settings.assemble_seconds)
     generate = Line("generate", to_generate, minter, settings.generate_seconds)
+    ingest = Line("ingest", to_ingest, minter, settings.ingest_seconds)
 
     retrieval = Retrieve(retrieve)
     flow = Flow(retrieval, Assemble(assemble), Generate(generate))
@@ -63,7 +67,7 @@ async def process(settings: GatewaySettings) -> None:
     search = Search(admission.admitted, retrieval)
     levels = Levels(pools(settings), room, places, admission.refusals)
 
-    parts = watched(retrieve, assemble, generate, allowance)
+    parts = watched(retrieve, assemble, generate, ingest, allowance)
     app = web_app(Door(admission, search, issuer, parts, levels, settings.answer_deadline))
     bounds = Bounds(settings.max_connections)
 
@@ -83,6 +87,7 @@ async def process(settings: GatewaySettings) -> None:
             to_retrieve.close,
             to_assemble.close,
             to_generate.close,
+            to_ingest.close,
             places.close,
             levels.close,
             store.close,
@@ -90,13 +95,19 @@ async def process(settings: GatewaySettings) -> None:
     )
 
 
-def watched(retrieve: Line, assemble: Line, generate: Line, allowance: SharedAllowance) -> Parts:
-    """Without a model passages are still worth showing; without Redis a share is still granted."""
+def watched(
+    retrieve: Line, assemble: Line, generate: Line, ingest: Line, allowance: SharedAllowance
+) -> Parts:
+    """Without a model passages are still worth showing; without Redis a share is still granted.
+
+    Questions need no document to come in.
+    """
     return Parts(
         [
             retrieve.dependency(needed=True),
             assemble.dependency(needed=True),
             generate.dependency(needed=False),
+            ingest.dependency(needed=False),
             Dependency("redis", allowance.check, needed=False),
         ]
     )

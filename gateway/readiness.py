@@ -1,10 +1,17 @@
-"""What /healthz says: how the last check of each part ended, never a call of its own."""
+"""How the last check of each part ended, and what can be had meanwhile. Never a call of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from chassis.health import Dependency
+
+# The parts that each capability needs.
+CAPABILITIES: Mapping[str, frozenset[str]] = {
+    "answers": frozenset({"retrieve", "assemble", "generate"}),
+    "search": frozenset({"retrieve"}),
+    "documents": frozenset({"ingest"}),
+}
 
 
 class Parts:
@@ -24,6 +31,11 @@ class Parts:
 
     def down(self) -> list[str]:
         return [name for name, up in self._up.items() if not up]
+
+    def available(self) -> dict[str, bool]:
+        """Whether each capability can be had now."""
+        down = self.down()
+        return {name: needed.isdisjoint(down) for name, needed in CAPABILITIES.items()}
 
     async def _check(self, part: Dependency) -> None:
         answered = False

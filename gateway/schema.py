@@ -278,6 +278,14 @@ class HealthResponse(BaseModel):
     down: list[str] = Field([], examples=[["generate"]], exclude_if=lambda down: not down)
 
 
+class StatusResponse(BaseModel):
+    """What can be had now."""
+
+    answers: bool = Field(description="written ones; without them passages may still be shown")
+    search: bool
+    documents: bool = Field(description="whether documents can be listed, put and deleted")
+
+
 class DimensionResponse(BaseModel):
     """Requests or tokens."""
 

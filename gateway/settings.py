@@ -38,6 +38,12 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         examples=["dns:///generate:50054"],
     )
 
+    ingest_target: str = Field(
+        "dns:///127.0.0.1:50051",
+        description="where ingest is reached",
+        examples=["dns:///ingest:50051"],
+    )
+
     answer_deadline: float = Field(
         60, gt=0, le=600, description="most seconds an answer may take", examples=["60"]
     )
@@ -49,6 +55,9 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
     )
     generate_seconds: float = Field(
         600, gt=0, le=600, description="most seconds to wait for generate", examples=["60"]
+    )
+    ingest_seconds: float = Field(
+        600, gt=0, le=3_600, description="most seconds to wait for ingest", examples=["600"]
     )
     max_in_flight: int = Field(
         64, ge=1, description="questions answered at once by this process", examples=["64"]

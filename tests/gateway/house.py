@@ -28,10 +28,12 @@ from sluice.answer.v1 import answer_pb2_grpc, outcome_pb2
 from sluice.assemble.v1 import assemble_pb2
 from sluice.evidence.v1 import evidence_pb2
 from sluice.generate.v1 import generate_pb2
+from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1 import retrieve_pb2
 
 SEATS = 3
-ALL = ("retrieve", "assemble", "generate")
+FLOW = ("retrieve", "assemble", "generate")
+ALL = (*FLOW, "ingest")
 # Whoever tests something else is never refused by the allowance or by the clock of a busy machine.
 GENEROUS = {
     "SUBJECT_REQUESTS_PER_MINUTE": "100000",
@@ -233,6 +235,8 @@ WRITTEN = generate_pb2.GenerateResponse(
     usage=outcome_pb2.Usage(attempts=1, input_tokens=42, model="tiny"),
 )
 
+LISTED = ingest_pb2.ListDocumentsResponse()
+
 
 def delta(text: str) -> generate_pb2.GenerateStreamResponse:
     return generate_pb2.GenerateStreamResponse(delta=text)
@@ -337,6 +341,10 @@ class House:
         return self.stages["generate"]
 
     @property
+    def ingest(self) -> Stage:
+        return self.stages["ingest"]
+
+    @property
     def answers(self) -> "answer_pb2_grpc.AnswerServiceAsyncStub":
         return answer_pb2_grpc.AnswerServiceStub(self.channel)
 
@@ -416,13 +424,14 @@ def stages() -> dict[str, Stage]:
             Stage("retrieve", find_port(), returning(FOUND), retrieve_pb2.RetrieveRequest),
             Stage("assemble", find_port(), returning(PROMPT), assemble_pb2.AssembleRequest),
             Stage("generate", find_port(), returning(WRITTEN), generate_pb2.GenerateRequest),
+            Stage("ingest", find_port(), returning(LISTED), ingest_pb2.ListDocumentsRequest),
         )
     }
 
 
 @asynccontextmanager
 async def served(*names: str) -> AsyncIterator[dict[str, Stage]]:
-    """All three stages, of which those named run."""
+    """All stages, of which those named run."""
     behind = stages()
     try:
         for name in names:

@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import grpc
 import httpx
@@ -403,6 +404,31 @@ async def test_health_names_the_parts_that_are_down(house: House) -> None:
     assert await until(degraded)
     await house.generate.start()
     assert await until(mended)
+
+
+async def test_what_can_be_had_now_is_told_to_anybody_without_internals(house: House) -> None:
+    async def told() -> dict[str, bool]:
+        response = await house.http.get("/v1/status")
+        assert (response.status_code, response.headers["cache-control"]) == (200, "no-store")
+        found: dict[str, bool] = response.json()
+        return found
+
+    async def can_be_had(*names: str) -> bool:
+        return await told() == {name: name in names for name in ("answers", "search", "documents")}
+
+    assert await until(partial(can_be_had, "answers", "search", "documents"))
+    for stage, left in (
+        ("generate", ("search", "documents")),
+        ("retrieve", ("documents",)),
+        ("ingest", ()),
+    ):
+        await house.stages[stage].stop()
+        assert await until(partial(can_be_had, *left))
+    for stage in ("generate", "retrieve", "ingest"):
+        await house.stages[stage].start()
+    assert await until(partial(can_be_had, "answers", "search", "documents"))
+    async with full(house):
+        assert all((await told()).values())
 
 
 async def test_health_is_told_without_a_body_too(house: House) -> None:

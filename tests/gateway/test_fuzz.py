@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from gateway.admission import Admission, Room
 from gateway.answer import Found, Prompt, Written
+from gateway.door import Door
 from gateway.flow import Flow
 from gateway.identity import development_issuer
 from gateway.levels import Levels
 from gateway.places import SharedPlaces
 from gateway.question import Question
 from gateway.readiness import Parts
-from gateway.routes import Door, web_app
+from gateway.routes import web_app
 from gateway.search import Counts, Matches, Search
 from gateway.store import Store
 from gateway.telling import Telling

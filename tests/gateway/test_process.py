@@ -171,7 +171,7 @@ async def test_without_generate_it_becomes_ready_and_shows_the_passages(
     tmp_path: Path, redis_server: Server
 ) -> None:
     async with (
-        served("retrieve", "assemble") as behind,
+        served("retrieve", "assemble", "ingest") as behind,
         gateway(behind, tmp_path / "log", {"REDIS_URL": redis_server.url}) as house,
     ):
         found = await house.http.get("/healthz")
@@ -187,7 +187,7 @@ async def test_without_retrieve_it_is_unready_until_retrieve_is_there(
     tmp_path: Path, redis_server: Server
 ) -> None:
     async with (
-        served("assemble", "generate") as behind,
+        served("assemble", "generate", "ingest") as behind,
         gateway(behind, tmp_path / "log", {"REDIS_URL": redis_server.url}, wait=False) as house,
     ):
 

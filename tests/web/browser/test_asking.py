@@ -54,7 +54,7 @@ async def answered(house: House, visits: Visits) -> Page:
     house.generate.behaviour = returning(ROTATION)
     page = await visits.open()
     await ask(page)
-    await expect(page.locator("#headline")).to_have_text("Answer")
+    await expect(page.locator("#headline:visible")).to_have_text("Answer")
     return page
 
 
@@ -62,17 +62,17 @@ async def test_a_token_is_asked_for_and_kept_in_the_tab_only(house: House, visit
     page = await visits.open(signed_in=False)
     await page.get_by_label("Bearer token").fill("made up")
     await page.keyboard.press("Enter")
-    await expect(page.locator("#token-fault")).to_contain_text("That is no token")
+    await expect(page.locator("#token-fault:visible")).to_contain_text("That is no token")
     await page.get_by_label("Bearer token").fill("made.up")
     await page.keyboard.press("Enter")
-    await expect(page.locator("#token-fault")).to_contain_text("the token does not hold")
+    await expect(page.locator("#token-fault:visible")).to_contain_text("the token does not hold")
     token = development_token("ana", "acme", AccessLevel.TEAM)
     await page.get_by_label("Bearer token").fill(token)
     await page.keyboard.press("Enter")
     await expect(page.get_by_label("Your question")).to_be_focused()
     await expect(page.get_by_label("Bearer token")).to_be_hidden()
     await ask(page)
-    await expect(page.locator("#text")).to_contain_text("Rotate it on day 1.")
+    await expect(page.locator("#text:visible")).to_contain_text("Rotate it on day 1.")
     assert await page.evaluate("[...Object.values(sessionStorage)]") == [token]
     assert await page.evaluate("localStorage.length + document.cookie.length") == 0
     await page.get_by_role("button", name="Sign out").click()
@@ -86,15 +86,15 @@ async def test_stages_and_text_are_shown_as_they_come(house: House, visits: Visi
     house.generate.telling = telling(delta(FIRST), writing, delta(SECOND), final(ROTATION))
     page = await visits.open()
     await ask(page)
-    stages, text = page.locator("#stages li"), page.locator("#text")
+    stages, text = page.locator("#stages li:visible"), page.locator("#text:visible")
     await expect(stages).to_have_text([re.compile(r"^Searching the documents \d+\.\d s$")])
     retrieving.set()
     await expect(text).to_have_text(FIRST)
-    await expect(page.locator("#headline")).to_have_text("Answer, still being checked")
+    await expect(page.locator("#headline:visible")).to_have_text("Answer, still being checked")
     ended = [re.compile(r"^Search [\d.]+ m?s$"), re.compile(r"^Evidence [\d.]+ m?s$")]
     await expect(stages).to_have_text([*ended, re.compile("^Writing and checking")])
     writing.set()
-    await expect(page.locator("#headline")).to_have_text("Answer")
+    await expect(page.locator("#headline:visible")).to_have_text("Answer")
     await expect(text).to_have_text(
         "The password is rotated every ninety days. S1 Tell the owners \U0001f511 first. S1S2"
     )
@@ -158,21 +158,21 @@ async def test_withdrawn_text_goes_and_it_is_said_why(house: House, visits: Visi
     house.generate.telling = telling(delta("Never rotate it."), shown, withdrawn, final(WRITTEN))
     page = await visits.open()
     await ask(page)
-    await expect(page.locator("#text")).to_have_text("Never rotate it.")
+    await expect(page.locator("#text:visible")).to_have_text("Never rotate it.")
     shown.set()
-    await expect(page.locator("#withdrawn")).to_have_text(
+    await expect(page.locator("#withdrawn:visible")).to_have_text(
         "The text shown so far is withdrawn: it did not hold against the sources."
     )
-    await expect(page.locator("#headline")).to_have_text("Quoted from the documents")
-    await expect(page.locator("#text")).to_have_text("Rotate it on day 1. S1")
+    await expect(page.locator("#headline:visible")).to_have_text("Quoted from the documents")
+    await expect(page.locator("#text:visible")).to_have_text("Rotate it on day 1. S1")
 
 
 async def test_an_abstention_is_said_in_plain_words(house: House, visits: Visits) -> None:
     house.generate.behaviour = returning(ABSTAINED)
     page = await visits.open()
     await ask(page)
-    await expect(page.locator("#headline")).to_have_text("The documents do not answer this")
-    await expect(page.locator("#words")).to_have_text(
+    await expect(page.locator("#headline:visible")).to_have_text("The documents do not answer this")
+    await expect(page.locator("#words:visible")).to_have_text(
         "The documents that you may read do not answer the question."
     )
     await expect(page.locator("#text")).to_be_hidden()
@@ -184,7 +184,7 @@ async def test_without_the_model_the_passages_are_shown(house: House, visits: Vi
     house.generate.behaviour = raising(Unavailable("down", reason="DOWN"))
     page = await visits.open()
     await ask(page)
-    await expect(page.locator("#headline")).to_have_text(
+    await expect(page.locator("#headline:visible")).to_have_text(
         "AI answers are unavailable; these are the matching passages"
     )
     shown = page.locator("#sources .document-text")
@@ -206,14 +206,14 @@ async def test_restricted_passages_are_shown_to_whom_they_are_for_and_named_so(
     house.generate.behaviour = raising(Unavailable("down", reason="DOWN"))
     outside = await visits.open(level=AccessLevel.PUBLIC)
     await ask(outside)
-    await expect(outside.locator("#words")).to_have_text(
+    await expect(outside.locator("#words:visible")).to_have_text(
         "No document that you may read bears on the question."
     )
     assert "Olga" not in await outside.content()
     inside = await visits.open(level=AccessLevel.RESTRICTED)
     await ask(inside)
-    await expect(inside.locator("#sources")).to_contain_text("The spare key is with Olga.")
-    await expect(inside.locator("#sources .badge")).to_have_text("restricted")
+    await expect(inside.locator("#sources:visible")).to_contain_text("The spare key is with Olga.")
+    await expect(inside.locator("#sources .badge:visible")).to_have_text("restricted")
 
 
 async def test_cancelling_ends_the_work_and_takes_the_text_away(
@@ -222,18 +222,18 @@ async def test_cancelling_ends_the_work_and_takes_the_text_away(
     house.generate.telling = telling(delta("Half of"), asyncio.Event())
     page = await visits.open()
     await ask(page)
-    await expect(page.locator("#text")).to_have_text("Half of")
+    await expect(page.locator("#text:visible")).to_have_text("Half of")
     await page.get_by_role("button", name="Cancel").click()
     async with asyncio.timeout(10):
         await house.generate.cancelled.wait()
-    await expect(page.locator("#withdrawn")).to_have_text(
+    await expect(page.locator("#withdrawn:visible")).to_have_text(
         "You cancelled this question. The text that had arrived was not final and is withdrawn."
     )
     await expect(page.locator("#text")).to_be_hidden()
     await expect(page.get_by_label("Your question")).to_be_focused()
     house.generate.reset()
     await ask(page)
-    await expect(page.locator("#text")).to_contain_text("Rotate it on day 1.")
+    await expect(page.locator("#text:visible")).to_contain_text("Rotate it on day 1.")
     await expect(page.locator("#withdrawn")).to_be_hidden()
 
 
@@ -247,7 +247,7 @@ async def test_a_refusal_is_told_with_the_requests_id(house: House, visits: Visi
     await until(full)
     page = await visits.open()
     await ask(page)
-    refusal = page.locator("#refusal")
+    refusal = page.locator("#refusal:visible")
     await expect(refusal).to_contain_text("Service Unavailable")
     await expect(refusal).to_contain_text(re.compile("Request [0-9a-f]{32}"))
     release.set()
@@ -263,8 +263,10 @@ async def test_a_stream_that_breaks_leaves_no_text(house: House, visits: Visits)
 
     await page.route("**/v1/answers", half)
     await ask(page)
-    await expect(page.locator("#refusal")).to_contain_text("The connection to the gateway broke")
-    await expect(page.locator("#withdrawn")).to_contain_text("is withdrawn")
+    await expect(page.locator("#refusal:visible")).to_contain_text(
+        "The connection to the gateway broke"
+    )
+    await expect(page.locator("#withdrawn:visible")).to_contain_text("is withdrawn")
     await expect(page.locator("#text")).to_be_hidden()
     assert [fault.partition("\n")[0] for fault in visits.faults] == [
         "Error: the stream ended early"
@@ -281,7 +283,7 @@ async def test_a_proxy_whose_sign_in_ended_is_not_followed(house: House, visits:
 
     await page.route("**/v1/*", elsewhere)
     await page.reload()
-    await expect(page.locator("#refusal")).to_contain_text("Load the page again to sign in")
+    await expect(page.locator("#refusal:visible")).to_contain_text("Load the page again to sign in")
     await expect(page.get_by_label("Bearer token")).to_be_hidden()
 
 

@@ -68,7 +68,8 @@ async def process(settings: GatewaySettings) -> None:
     levels = Levels(pools(settings), room, places, admission.refusals)
 
     parts = watched(retrieve, assemble, generate, ingest, allowance)
-    app = web_app(Door(admission, search, issuer, parts, levels, settings.answer_deadline))
+    door = Door(admission, search, issuer, parts, levels, settings.answer_deadline)
+    app = web_app(door, settings.cors_origins)
     bounds = Bounds(settings.max_connections)
 
     async def verify(token: str) -> Caller:

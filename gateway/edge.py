@@ -1,12 +1,15 @@
-"""What stands around every HTTP request: its id, its log lines, and the last resort."""
+"""What stands around every HTTP request: its id, pages from elsewhere, and the last resort."""
 
 import asyncio
 import re
+from collections.abc import Collection
 from uuid import uuid4
 
 import structlog
+from fastapi import FastAPI
 from opentelemetry import trace
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chassis.errors import InvalidInput, Unavailable
@@ -15,17 +18,18 @@ from gateway.quota import fields
 
 # Two of these mean different things to whoever takes the first and whoever takes the last.
 SINGLE = ("Authorization", "Content-Type")
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+REQUEST_ID = re.compile(r"[!-~]{1,64}")
+
+# What a page from elsewhere may read of a response besides its body.
+READABLE = ("RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-Id", "X-Trace-Id")
 
 log = structlog.get_logger()
 
 
-class Edge:
+class Named:
     """Names each request by its own sane X-Request-Id or a new one, and says so in the response.
 
     A response says besides where its caller stands with the allowance, if that was asked.
-    A header that may be there once is refused when it is there twice.
-    What nobody caught leaves as a 500 without a word about why.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -38,20 +42,40 @@ class Edge:
         request_id = _request_id(scope)
         state = scope.setdefault("state", {})
         state["request_id"] = request_id
-        started = False
 
         async def named(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
                 said = _names(request_id) | fields(state.get("standings", ()))
                 MutableHeaders(scope=message).update(said)
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
-            failure = _doubled(scope) or await self._failure(scope, receive, named)
-            if failure is not None and not started:
-                await refusal(request_id, failure)(scope, receive, named)
+            await self._app(scope, receive, named)
+
+
+class Edge:
+    """A header that may be there once is refused when it is there twice.
+
+    What nobody caught leaves as a 500 without a word about why.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        failure = _doubled(scope) or await self._failure(scope, receive, watched)
+        if failure is not None and not started:
+            await refusal(scope["state"]["request_id"], failure)(scope, receive, send)
 
     async def _failure(self, scope: Scope, receive: Receive, send: Send) -> Exception | None:
         try:
@@ -63,6 +87,17 @@ class Edge:
             log.exception("request_failed")
             return error
         return None
+
+
+def admit_origins(app: FastAPI, origins: Collection[str]) -> None:
+    """Let pages of these origins call and read. Their preflights carry no token and need none."""
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=("GET", "POST", "PUT", "DELETE"),
+        allow_headers=("*",),  # clients' libraries send some of their own
+        expose_headers=READABLE,
+    )
 
 
 def _doubled(scope: Scope) -> InvalidInput | None:

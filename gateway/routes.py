@@ -1,5 +1,6 @@
 """The HTTP face: what each address does, and in which order a question is admitted."""
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from gateway import event_stream, problem, watching
 from gateway.body import JsonRoute
 from gateway.departure import unless_gone
 from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, responding
-from gateway.edge import Edge, without_query
+from gateway.edge import Edge, Named, admit_origins, without_query
 from gateway.event_stream import EventStream, wants_events
 from gateway.schema import AnswerRequest, AnswerResponse, SearchRequest, SearchResponse
 from gateway.web import files
@@ -18,8 +19,11 @@ from gateway.web import files
 _STREAMED: dict[str, Any] = {"content": {event_stream.MEDIA_TYPE: event_stream.PUBLISHED}}
 
 
-def web_app(door: Door) -> ASGIApp:
-    """The ASGI application: JSON routes, problems for every refusal, its own OpenAPI."""
+def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
+    """The ASGI application: JSON routes, problems for every refusal, its own OpenAPI.
+
+    `origins` are those of pages from elsewhere that may call it.
+    """
     app = FastAPI(
         title="Sluice",
         version="1",
@@ -28,7 +32,11 @@ def web_app(door: Door) -> ASGIApp:
         redirect_slashes=False,
         telemetry={"operation_spans": False, "exclude": _is_health},
     )
+    # The last one stands outermost: refusals can be read by pages, preflights have a name.
     app.add_middleware(Edge)
+    if origins:
+        admit_origins(app, origins)
+    app.add_middleware(Named)
     problem.install(app)
     app.include_router(_questions(door))
     app.include_router(watching.router(door))

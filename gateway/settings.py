@@ -1,14 +1,19 @@
 """What the gateway is told."""
 
+import re
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
+from pydantic_settings import NoDecode
 
 from chassis import identity as internal
 from chassis.settings import PREFIX, ProcessSettings
 from gateway import identity
 from gateway.quota import Quota
 from providers.settings import AnswerLimits, EmbeddingLimits
+
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
 
 
 class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
@@ -20,6 +25,11 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         ge=1,
         description="HTTP connections open at once; the next one is closed",
         examples=["2048"],
+    )
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="origins of web pages from elsewhere that may call, parted by commas",
+        examples=["https://wiki.example.org,https://portal.example.org:8443"],
     )
 
     retrieve_target: str = Field(
@@ -123,6 +133,19 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         description="PEM file with the Ed25519 private key that signs internal tokens",
         examples=["/etc/sluice/internal.pem"],
     )
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _origins_are_parted(cls, value: object) -> object:
+        return value.replace(",", " ").split() if isinstance(value, str) else value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins_hold(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError("an origin is a scheme and a host in lower case, without a path")
+        return origins
 
     @field_validator("issuer_key")
     @classmethod

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -19,6 +19,8 @@ TOO_SLOW, TOO_LARGE, NO_JSON = 408, 413, 415
 
 class JsonRequest(Request):
     """A request whose body is read within the bounds. Raises HTTPException for any other."""
+
+    most: ClassVar[int] = BODY_BYTES
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
@@ -46,9 +48,9 @@ class JsonRequest(Request):
             size += len(piece)
             if size > DRAINED_BYTES:
                 break
-            if size <= BODY_BYTES:
+            if size <= self.most:
                 body += piece
-        if size > BODY_BYTES:
+        if size > self.most:
             raise HTTPException(TOO_LARGE)
         return bytes(body)
 
@@ -56,10 +58,12 @@ class JsonRequest(Request):
 class JsonRoute(APIRoute):
     """A route that reads its body as a JsonRequest."""
 
+    request: ClassVar[type[JsonRequest]] = JsonRequest
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def bounded(request: Request) -> Response:
-            return await handle(JsonRequest(request.scope, request.receive))
+            return await handle(self.request(request.scope, request.receive))
 
         return bounded

@@ -106,7 +106,7 @@ class EventStream(Response):
         self._request_id = request_id
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        lines = _Lines(self, send)
+        lines = Lines(self, send)
         try:
             await unless_gone(receive, self._tell(lines))
         except asyncio.CancelledError:
@@ -114,7 +114,7 @@ class EventStream(Response):
             await lines.end(self._failed(stopping))
             raise
 
-    async def _tell(self, lines: "_Lines") -> None:
+    async def _tell(self, lines: "Lines") -> None:
         async def tell(event: Event[Source]) -> None:
             await lines.put(encoded(event))
 
@@ -135,7 +135,7 @@ class EventStream(Response):
         return _event("error", problem)
 
 
-class _Lines:
+class Lines:
     """The response's body. Nothing is sent before the first line."""
 
     def __init__(self, response: Response, send: Send) -> None:
@@ -158,11 +158,14 @@ class _Lines:
         if self.begun:
             await self.put(last, more=False)
 
-    async def beat(self) -> None:
-        """Say now and then that the stream is alive, which proxies want to see."""
+    async def beat(self, *, opening: bool = False) -> None:
+        """Say now and then that the stream is alive, which proxies want to see.
+
+        With `opening` that may be the first line.
+        """
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            if self.begun:
+            if self.begun or opening:
                 await self.put(format_sse_event(comment="still here"))
 
 

@@ -73,7 +73,7 @@ def refusal(request_id: str, error: Exception) -> Response:
     """The response that says `error`; anything unknown is said to be ours."""
     problem = problem_of(request_id, error)
     content = problem.model_dump_json(exclude_none=True)
-    return Response(content, problem.status, _headers(error), MEDIA_TYPE)
+    return Response(content, problem.status, headers_of(error), MEDIA_TYPE)
 
 
 def problem_of(request_id: str, error: Exception) -> Problem:
@@ -91,7 +91,8 @@ def problem_of(request_id: str, error: Exception) -> Problem:
     return problem
 
 
-def _headers(error: Exception) -> Mapping[str, str]:
+def headers_of(error: Exception) -> Mapping[str, str]:
+    """What a refusal says in its headers, whatever shape its body has."""
     headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
         headers.update(error.headers or {})

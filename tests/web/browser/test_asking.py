@@ -152,6 +152,18 @@ async def test_a_mark_is_opened_and_left_by_keyboard(house: House, visits: Visit
     await expect(mark).to_be_focused()
 
 
+async def test_an_answer_that_comes_in_many_pieces_is_shown_whole(
+    house: House, visits: Visits
+) -> None:
+    large = "All of it is here. " * 20_000
+    house.assemble.behaviour = returning(prompt(passage_of("S1", 1, large)))
+    page = await visits.open()
+    await ask(page)
+    await page.get_by_role("button", name="S1: Database runbook").click()
+    shown = page.get_by_role("dialog").locator(".document-text")
+    assert await shown.evaluate("e => e.textContent") == large
+
+
 async def test_withdrawn_text_goes_and_it_is_said_why(house: House, visits: Visits) -> None:
     shown = asyncio.Event()
     withdrawn = retraction(outcome_pb2.RETRACTION_REASON_INVALID_OUTPUT)

@@ -166,7 +166,7 @@ async def test_a_spent_deadline_is_an_outcome_and_a_caller_who_leaves_ends_the_c
     generated: grpc.aio.Channel, provider: ScriptedProvider
 ) -> None:
     provider.script(replies.stalled(replies.chunk("half")), replies.stalled(replies.chunk("half")))
-    response = await generate(generated, unlike("deadline"), limit=1)
+    response = await generate(generated, unlike("deadline"), limit=3)
     assert response.outcome.extractive.reason == outcome_pb2.EXTRACTIVE_REASON_DEADLINE
 
     arrived = len(provider.arrivals)

@@ -67,13 +67,13 @@ async def process(settings: GatewaySettings) -> None:
     search = Search(admission.admitted, retrieval)
     levels = Levels(pools(settings), room, places, admission.refusals)
 
-    parts = watched(retrieve, assemble, generate, ingest, allowance)
+    parts = watched(retrieve, assemble, generate, ingest, allowance, *issuer.parts())
     door = Door(admission, search, issuer, parts, levels, settings.answer_deadline)
     app = web_app(door, settings.cors_origins)
     bounds = Bounds(settings.max_connections)
 
     async def verify(token: str) -> Caller:
-        return issuer.verify(token)
+        return await issuer.caller(token)
 
     answers = partial(add_AnswerServiceServicer_to_server, AnswerService(admission))
     await serve(
@@ -89,6 +89,7 @@ async def process(settings: GatewaySettings) -> None:
             to_assemble.close,
             to_generate.close,
             to_ingest.close,
+            issuer.close,
             places.close,
             levels.close,
             store.close,
@@ -97,7 +98,12 @@ async def process(settings: GatewaySettings) -> None:
 
 
 def watched(
-    retrieve: Line, assemble: Line, generate: Line, ingest: Line, allowance: SharedAllowance
+    retrieve: Line,
+    assemble: Line,
+    generate: Line,
+    ingest: Line,
+    allowance: SharedAllowance,
+    *others: Dependency,
 ) -> Parts:
     """Without a model passages are still worth showing; without Redis a share is still granted.
 
@@ -110,6 +116,7 @@ def watched(
             generate.dependency(needed=False),
             ingest.dependency(needed=False),
             Dependency("redis", allowance.check, needed=False),
+            *others,
         ]
     )
 

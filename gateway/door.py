@@ -13,7 +13,7 @@ from chassis.deadlines import Deadline
 from chassis.identity import Caller
 from gateway import problem
 from gateway.admission import Admission
-from gateway.identity import Issuer
+from gateway.identity import Trusted
 from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
@@ -42,7 +42,7 @@ class Door:
 
     admission: Admission[Passage, Source]
     search: Search[Passage]
-    issuer: Issuer
+    issuer: Trusted
     parts: Parts
     levels: Levels
     answer_deadline: float
@@ -55,8 +55,8 @@ class Door:
         return caller
 
     async def caller(self, bearer: Bearer) -> Caller:
-        """Raises Unauthenticated."""
-        return self.issuer.verify(_token(bearer))
+        """Raises what the issuer raises, and Unauthenticated without a token."""
+        return await self.issuer.caller(_token(bearer))
 
 
 def responding(content: BaseModel, status: int = 200) -> Response:

@@ -1,9 +1,11 @@
 """Who knocks. The caller's token is a JWT of an outside issuer; it ends at the gateway."""
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import jwt
 from cryptography.hazmat.primitives import serialization
@@ -12,12 +14,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from chassis.errors import Unauthenticated
-from chassis.identity import LEEWAY, AccessLevel, Caller, caller_of, claims_of
+from chassis.health import Dependency
+from chassis.identity import LEEWAY, AccessLevel, Caller, claims_of
+from gateway.claims import PLAIN, Claims
+from gateway.keys import RSA_BITS, Keys
 
 AUDIENCE = "sluice"
 DEVELOPMENT_ISSUER = "sluice-development"
 TOKEN_CHARACTERS = 8_192
-RSA_BITS = 2_048
 
 # Known to everybody, hence refused unless SLUICE_ENV=development.
 _DEVELOPMENT_SECRET = "sluice development tokens, known to everybody"  # noqa: S105 - no secret
@@ -27,38 +31,111 @@ PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 _CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 
 
+class Trusted(Protocol):
+    """An issuer whose tokens are believed."""
+
+    async def caller(self, token: str) -> Caller:
+        """The caller. Raises Unauthenticated, Forbidden without an access level, Unavailable."""
+
+    def parts(self) -> Sequence[Dependency]:
+        """What is asked for keys."""
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Issuer:
-    """Whose tokens are believed: the key, what it may sign with, and the claims it must write."""
+class Terms:
+    """What a token has to say. `skew` in seconds is allowed between two clocks."""
 
     name: str
     audience: str
-    key: PublicKey | str
     algorithms: tuple[str, ...]
+    claims: Claims = field(default_factory=Claims)
+    skew: float = LEEWAY
 
-    def verify(self, token: str) -> Caller:
+    def caller(self, token: str, key: PublicKey | jwt.PyJWK | str) -> Caller:
         """The caller. Raises Unauthenticated that says no more than the kind of the fault."""
-        if len(token) > TOKEN_CHARACTERS:
-            raise Unauthenticated("the token is too long", reason="BAD_TOKEN")
-        try:
+        check_length(token)
+        with _refusing():
             claims = jwt.decode(
                 token,
-                self.key,
+                key,
                 algorithms=list(self.algorithms),
                 audience=self.audience,
                 issuer=self.name,
-                leeway=LEEWAY,
+                leeway=self.skew,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except jwt.ExpiredSignatureError as error:
-            raise Unauthenticated("the token has expired", reason="TOKEN_EXPIRED") from error
-        # Nested brackets in a header and infinite times pass the library's own checks.
-        except (jwt.InvalidTokenError, RecursionError, OverflowError) as error:
-            raise Unauthenticated("the token does not hold", reason="BAD_TOKEN") from error
-        return caller_of(claims)
+        return self.claims.caller(claims)
 
 
-def issuer(path: Path, name: str, audience: str) -> Issuer:
+def check_length(token: str) -> None:
+    if len(token) > TOKEN_CHARACTERS:
+        raise Unauthenticated("the token is too long", reason="BAD_TOKEN")
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except jwt.ExpiredSignatureError as error:
+        raise Unauthenticated("the token has expired", reason="TOKEN_EXPIRED") from error
+    # Nested brackets in a header and infinite times pass the library's own checks.
+    except (jwt.InvalidTokenError, RecursionError, OverflowError) as error:
+        raise Unauthenticated("the token does not hold", reason="BAD_TOKEN") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """One whose key is known from the start."""
+
+    terms: Terms
+    key: PublicKey | str
+
+    def verify(self, token: str) -> Caller:
+        """The caller. Raises Unauthenticated, or Forbidden without an access level."""
+        return self.terms.caller(token, self.key)
+
+    async def caller(self, token: str) -> Caller:
+        return self.verify(token)
+
+    def parts(self) -> Sequence[Dependency]:
+        return ()
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishingIssuer:
+    """One whose keys are published, and change."""
+
+    terms: Terms
+    keys: Keys
+
+    async def caller(self, token: str) -> Caller:
+        check_length(token)
+        with _refusing():
+            header = jwt.get_unverified_header(token)
+        algorithm = header.get("alg")
+        if algorithm not in self.terms.algorithms:
+            raise Unauthenticated("the token does not hold", reason="BAD_TOKEN")
+        return self.terms.caller(token, await self.keys.key(header.get("kid"), algorithm))
+
+    def parts(self) -> Sequence[Dependency]:
+        return (Dependency("issuer", self.keys.check),)
+
+    async def close(self) -> None:
+        await self.keys.close()
+
+
+def issuer(
+    path: Path,
+    name: str,
+    audience: str,
+    claims: Claims = PLAIN,
+    skew: float = LEEWAY,
+) -> Issuer:
     """The issuer whose public key is in a PEM file. Raises ValueError that says what is wrong.
 
     The kind of key fixes the algorithm: a token's header chooses nothing.
@@ -69,13 +146,17 @@ def issuer(path: Path, name: str, audience: str) -> Issuer:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ValueError(f"{path} holds no PEM public key") from error
+
+    def terms(algorithms: tuple[str, ...]) -> Terms:
+        return Terms(name, audience, algorithms, claims, skew)
+
     match key:
         case RSAPublicKey() if key.key_size >= RSA_BITS:
-            return Issuer(name, audience, key, ("RS256", "PS256"))
+            return Issuer(terms(("RS256", "PS256")), key)
         case EllipticCurvePublicKey() if key.curve.name in _CURVES:
-            return Issuer(name, audience, key, (_CURVES[key.curve.name],))
+            return Issuer(terms((_CURVES[key.curve.name],)), key)
         case Ed25519PublicKey():
-            return Issuer(name, audience, key, ("EdDSA",))
+            return Issuer(terms(("EdDSA",)), key)
     raise ValueError(
         f"{path} holds neither an RSA key of {RSA_BITS} bits or more,"
         " nor one on P-256, P-384 or P-521, nor an Ed25519 key"
@@ -84,7 +165,7 @@ def issuer(path: Path, name: str, audience: str) -> Issuer:
 
 def development_issuer(audience: str = AUDIENCE) -> Issuer:
     """Believes tokens that anybody can make: for SLUICE_ENV=development only."""
-    return Issuer(DEVELOPMENT_ISSUER, audience, _DEVELOPMENT_SECRET, ("HS256",))
+    return Issuer(Terms(DEVELOPMENT_ISSUER, audience, ("HS256",)), _DEVELOPMENT_SECRET)
 
 
 def development_token(  # noqa: PLR0913 - a claim each

@@ -97,7 +97,10 @@ def headers_of(error: Exception) -> Mapping[str, str]:
     if isinstance(error, HTTPException):
         headers.update(error.headers or {})
     if isinstance(error, errors.Unauthenticated):
-        headers["WWW-Authenticate"] = "Bearer"
+        sent = error.reason != errors.Unauthenticated.default_reason
+        headers["WWW-Authenticate"] = 'Bearer error="invalid_token"' if sent else "Bearer"
+    if isinstance(error, errors.Forbidden):
+        headers["WWW-Authenticate"] = 'Bearer error="insufficient_scope"'
     if isinstance(error, SluiceError) and error.retry_after is not None:
         headers["Retry-After"] = str(math.ceil(error.retry_after))
     return headers

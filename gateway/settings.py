@@ -2,17 +2,25 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from chassis import identity as internal
+from chassis.identity import LEEWAY, AccessLevel
 from chassis.settings import PREFIX, ProcessSettings
 from gateway import identity
+from gateway.claims import LABELS, Claims
+from gateway.keys import Keys
 from gateway.quota import Quota
 from providers.settings import AnswerLimits, EmbeddingLimits
 
+# Neither secrets that both sides know, nor none at all.
+Algorithm = Literal["RS256", "ES256", "EdDSA"]
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
 
 
@@ -117,6 +125,48 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         description="PEM file with the public key of the issuer of callers' tokens",
         examples=["/etc/sluice/issuer.pub.pem"],
     )
+    issuer_jwks_url: str = Field(
+        "",
+        description="address of the issuer's keys, a JWK set, instead of a key in a file",
+        examples=["https://login.example.org/keys"],
+    )
+    issuer_algorithms: Annotated[tuple[Algorithm, ...], NoDecode] = Field(
+        ("RS256", "ES256", "EdDSA"),
+        min_length=1,
+        description="what the issuer's published keys may sign with, parted by commas",
+        examples=["RS256,ES256"],
+    )
+    issuer_clock_skew: float = Field(
+        LEEWAY,
+        ge=0,
+        le=60,
+        description="seconds that the issuer's clock may differ from ours",
+        examples=["5"],
+    )
+    claim_tenant: str = Field(
+        "tenant", min_length=1, description="claim with the tenant", examples=["org_id"]
+    )
+    claim_level: str = Field(
+        "level",
+        min_length=1,
+        description="claim with the access level, or with values that stand for one",
+        examples=["clearance"],
+    )
+    claim_groups: str = Field(
+        "groups", min_length=1, description="claim with the list of groups", examples=["groups"]
+    )
+    claim_roles: str = Field(
+        "roles",
+        min_length=1,
+        description="claim with the list of roles; dots lead into nested claims",
+        examples=["realm_access.roles"],
+    )
+    claim_levels: Annotated[dict[str, str], NoDecode] = Field(
+        {level: level for level in LABELS},
+        min_length=1,
+        description="access level that each value of the level's claim stands for",
+        examples=["staff=team,board=restricted"],
+    )
     issuer: str = Field(
         "",
         description="issuer that callers' tokens must name",
@@ -134,9 +184,9 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         examples=["/etc/sluice/internal.pem"],
     )
 
-    @field_validator("cors_origins", mode="before")
+    @field_validator("cors_origins", "issuer_algorithms", mode="before")
     @classmethod
-    def _origins_are_parted(cls, value: object) -> object:
+    def _values_are_parted(cls, value: object) -> object:
         return value.replace(",", " ").split() if isinstance(value, str) else value
 
     @field_validator("cors_origins")
@@ -146,6 +196,30 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
             if not _ORIGIN.fullmatch(origin):
                 raise ValueError("an origin is a scheme and a host in lower case, without a path")
         return origins
+
+    @field_validator("claim_levels", mode="before")
+    @classmethod
+    def _pairs_are_parted(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = (pair.rpartition("=") for pair in value.split(",") if pair.strip())
+        return {name.strip(): level.strip() for name, _, level in pairs}
+
+    @field_validator("claim_levels")
+    @classmethod
+    def _levels_hold(cls, levels: dict[str, str]) -> dict[str, str]:
+        for level in levels.values():
+            AccessLevel.parse(level)
+        return levels
+
+    @field_validator("issuer_jwks_url")
+    @classmethod
+    def _keys_come_safely(cls, url: str) -> str:
+        parts = urlsplit(url)
+        safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        if url and not (safe and parts.hostname):
+            raise ValueError("an address that begins with https://, or with http:// on this host")
+        return url
 
     @field_validator("issuer_key")
     @classmethod
@@ -164,10 +238,18 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
 
     @model_validator(mode="after")
     def _keys_are_set(self) -> "GatewaySettings":
-        if self.issuer_key is not None and not self.issuer:
+        keyed = self.issuer_key is not None or self.issuer_jwks_url
+        if self.issuer_key is not None and self.issuer_jwks_url:
+            raise ValueError(
+                f"{PREFIX}ISSUER_KEY and {PREFIX}ISSUER_JWKS_URL are both set: leave one of them"
+            )
+        if keyed and not self.issuer:
             raise _missing("ISSUER", "the issuer that tokens name", "https://login.example.org")
-        if self.env == "production" and self.issuer_key is None:
-            what = "a PEM file with the public key of the issuer of callers' tokens"
+        if self.env == "production" and not keyed:
+            what = (
+                "a PEM file with the public key of the issuer of callers' tokens, or"
+                f" {PREFIX}ISSUER_JWKS_URL to the address of its keys"
+            )
             raise _missing("ISSUER_KEY", what, "/etc/sluice/issuer.pub.pem")
         if self.env == "production" and self.internal_signing_key is None:
             what = "a PEM file with the Ed25519 private key that signs internal tokens"
@@ -193,11 +275,25 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         limit = getattr(self, f"{scope}_requests_per_minute")
         return Quota.of(scope, limit, getattr(self, f"{scope}_request_burst"))
 
-    def trusted_issuer(self) -> identity.Issuer:
+    def trusted_issuer(self) -> identity.Trusted:
         """Whose tokens this process believes."""
+        claims, skew = self._claims(), self.issuer_clock_skew
+        if self.issuer_jwks_url:
+            algorithms = self.issuer_algorithms
+            terms = identity.Terms(self.issuer, self.audience, algorithms, claims, skew)
+            return identity.PublishingIssuer(terms, Keys(self.issuer_jwks_url, algorithms))
         if self.issuer_key is None:
             return identity.development_issuer(self.audience)
-        return identity.issuer(self.issuer_key, self.issuer, self.audience)
+        return identity.issuer(self.issuer_key, self.issuer, self.audience, claims, skew)
+
+    def _claims(self) -> Claims:
+        return Claims(
+            self.claim_tenant,
+            self.claim_level,
+            self.claim_groups,
+            self.claim_roles,
+            {value: AccessLevel.parse(level) for value, level in self.claim_levels.items()},
+        )
 
 
 def _missing(name: str, what: str, example: str) -> ValueError:

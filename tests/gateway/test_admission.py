@@ -254,9 +254,9 @@ TOKENS = [
     (f"Bearer {forged(iss='somebody')}", "BAD_TOKEN"),
     (f"Bearer {forged(exp=None)}", "BAD_TOKEN"),
     (f"Bearer {forged(exp=float('inf'))}", "BAD_TOKEN"),
-    (f"Bearer {forged(tenant=None)}", "UNAUTHENTICATED"),
-    (f"Bearer {forged(level='root')}", "UNAUTHENTICATED"),
-    (f"Bearer {forged(groups='sre')}", "UNAUTHENTICATED"),
+    (f"Bearer {forged(tenant=None)}", "BAD_CLAIM"),
+    (f"Bearer {forged(level=None)}", "BAD_CLAIM"),
+    (f"Bearer {forged(groups='sre')}", "BAD_CLAIM"),
     (f"Bearer {token()[:-3]}AAA", "BAD_TOKEN"),
     (f"Bearer {jwt.encode({'sub': 'ana'}, '', algorithm='none')}", "BAD_TOKEN"),
     # An internal token is for its stage alone, never a way in.
@@ -275,13 +275,23 @@ async def test_who_has_no_good_token_hears_401_and_reaches_no_stage(
     headers = {"Authorization": authorization} if authorization is not None else {}
     response = await house.http.post("/v1/answers", json={"question": QUESTION}, headers=headers)
     assert refusal(response) == (401, reason, None)
-    assert response.headers["www-authenticate"] == "Bearer"
+    sent = reason != "UNAUTHENTICATED"
+    said = 'Bearer error="invalid_token"' if sent else "Bearer"
+    assert response.headers["www-authenticate"] == said
     metadata = [("authorization", headers["Authorization"])] if headers else []
     with pytest.raises(grpc.aio.AioRpcError) as failure:
         await house.answers.Ask(
             answer_pb2.AskRequest(question=QUESTION), metadata=metadata, timeout=10
         )
     assert failure.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert house.retrieve.seen == []
+
+
+async def test_a_good_token_without_a_known_access_level_opens_nothing(house: House) -> None:
+    for level in ("root", ["root", 7], []):
+        response = await house.ask(Authorization=f"Bearer {forged(level=level)}")
+        assert refusal(response) == (403, "NO_ACCESS_LEVEL", None)
+        assert response.headers["www-authenticate"] == 'Bearer error="insufficient_scope"'
     assert house.retrieve.seen == []
 
 

@@ -111,6 +111,13 @@ def test_a_missing_key_source_stops_the_start_and_is_named_with_an_example(
     ("name", "value"),
     [
         ("ISSUER_KEY", "/nowhere.pem"),
+        ("ISSUER_JWKS_URL", "http://login.example.org/keys"),
+        ("ISSUER_JWKS_URL", "https:///keys"),
+        ("ISSUER_ALGORITHMS", "RS256,HS256"),
+        ("ISSUER_ALGORITHMS", "RS256,none"),
+        ("ISSUER_CLOCK_SKEW", "61"),
+        ("CLAIM_LEVELS", "staff=root"),
+        ("CLAIM_LEVELS", ""),
         ("INTERNAL_SIGNING_KEY", "/nowhere.pem"),
         ("MAX_IN_FLIGHT", "0"),
         ("ANSWER_DEADLINE", "soon"),
@@ -137,6 +144,25 @@ def test_what_only_callers_of_a_provider_need_is_neither_demanded_nor_read(
     settings = load(GatewaySettings)
     assert settings.answer_limits().in_flight == 3
     assert not {name for name in type(settings).model_fields if name.endswith("api_key")}
+
+
+def test_keys_from_two_sources_stop_the_start(
+    keys: dict[str, str], refused: Callable[[dict[str, str]], str]
+) -> None:
+    said = refused(keys | {"ISSUER_JWKS_URL": "https://login.example.org/keys"})
+    assert said.startswith("SLUICE_ISSUER_KEY and SLUICE_ISSUER_JWKS_URL are both set")
+
+
+def test_published_keys_are_a_key_source_if_the_issuer_is_named(
+    keys: dict[str, str],
+    refused: Callable[[dict[str, str]], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    del keys["ISSUER_KEY"]
+    published = keys | {"ISSUER_JWKS_URL": "https://login.example.org/keys", "ISSUER": ""}
+    assert refused(published).startswith("SLUICE_ISSUER is missing")
+    monkeypatch.setenv("SLUICE_ISSUER", keys["ISSUER"])
+    assert load(GatewaySettings).issuer_algorithms == ("RS256", "ES256", "EdDSA")
 
 
 async def test_the_process_itself_stops_at_wrong_settings() -> None:

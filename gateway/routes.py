@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.types import ASGIApp, Scope
 
-from gateway import chat, event_stream, problem, watching
+from gateway import chat, event_stream, mcp_face, problem, watching
 from gateway.body import JsonRoute
 from gateway.departure import unless_gone
 from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, responding
@@ -41,6 +41,7 @@ def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
     app.include_router(_questions(door))
     app.include_router(watching.router(door))
     app.include_router(chat.router(door))
+    app.include_router(mcp_face.router(door, origins))
     files.install(app)
     return without_query(app)
 

@@ -340,7 +340,7 @@ async def test_who_has_no_good_token_is_refused(house: House, *, stream: bool) -
         with pytest.raises(openai.AuthenticationError) as refused:
             await client.chat.completions.create(model="sluice", messages=ASKED, stream=stream)
     assert (refused.value.code, refused.value.type) == ("token_expired", "authentication_error")
-    assert refused.value.response.headers["www-authenticate"] == "Bearer"
+    assert refused.value.response.headers["www-authenticate"].startswith("Bearer")
     assert refused.value.request_id
 
 

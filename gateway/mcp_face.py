@@ -1,0 +1,90 @@
+"""The MCP face, for agents: every request stands by itself, with its own token and no session."""
+
+import asyncio
+from collections.abc import Collection
+
+from fastapi import APIRouter, Request, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chassis.errors import Forbidden
+from gateway.body import JsonRoute
+from gateway.departure import unless_gone
+from gateway.door import REFUSALS, Bearer, Door, Seconds
+
+_MESSAGE = {
+    "required": True,
+    "content": {"application/json": {"schema": {"type": "object"}}},
+}
+
+
+def router(door: Door, origins: Collection[str]) -> APIRouter:
+    """The one route. `origins` are those of pages that may call it."""
+    routes = APIRouter(route_class=JsonRoute)
+    tools = _Tools(door)
+
+    @routes.post(
+        "/mcp",
+        responses={200: {"description": "the answer, as JSON or events"}, **REFUSALS},
+        response_class=Response,
+        openapi_extra={"requestBody": _MESSAGE},
+    )
+    async def exchange(request: Request, bearer: Bearer, seconds: Seconds = None) -> Response:
+        """One message of the Model Context Protocol, streamable HTTP without sessions.
+
+        The tools are `search_docs` and `answer`.
+        """
+        _check_origin(request, origins)
+        body = await request.body()
+        await door.enter(bearer, seconds, door.answer_deadline)
+        return _Exchange(await tools.loaded(), body)
+
+    return routes
+
+
+def _check_origin(request: Request, origins: Collection[str]) -> None:
+    """Agents name no origin, pages always do: one that found its way here by a name of its own too.
+
+    Raises Forbidden for all but those that are set.
+    """
+    origin = request.headers.get("origin")
+    if origin is not None and origin not in origins:
+        raise Forbidden("pages of this origin may not call here", reason="FOREIGN_ORIGIN")
+
+
+class _Tools:
+    """The tools, loaded by the first request: the SDK takes longer to import than the rest."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._app: ASGIApp | None = None
+
+    async def loaded(self) -> ASGIApp:
+        if self._app is None:
+            # In a thread, so that the loop goes on meanwhile.
+            self._app = await asyncio.to_thread(self._load)
+        return self._app
+
+    def _load(self) -> ASGIApp:
+        from gateway.mcp_tools import tools_app  # noqa: PLC0415 - see above
+
+        return tools_app(self._door)
+
+
+class _Exchange(Response):
+    """The SDK's response to a body that has been read. A client that leaves ends the work."""
+
+    def __init__(self, app: ASGIApp, body: bytes) -> None:
+        super().__init__()
+        self._app = app
+        self._unread: Message | None = {"type": "http.request", "body": body, "more_body": False}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await unless_gone(receive, self._app_of(scope, send))
+
+    async def _app_of(self, scope: Scope, send: Send) -> None:
+        await self._app(scope, self._receive, send)
+
+    async def _receive(self) -> Message:
+        message, self._unread = self._unread, None
+        # Nothing follows the body but the client's departure, which is watched for outside.
+        return message or await asyncio.get_running_loop().create_future()

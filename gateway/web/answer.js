@@ -13,7 +13,7 @@ export function showAnswer(answer) {
   const shown = new Map(answer.sources.map((source) => [source.label, source]));
   byId("headline").textContent = headline(answer);
   show(byId("words"), sentence(answer.message));
-  byId("review").hidden = answer.acceptance !== "REVIEW_REQUIRED";
+  byId("words").classList.toggle("notice", answer.acceptance === "REVIEW_REQUIRED");
   byId("text").hidden = !answer.text;
   byId("text").replaceChildren(...marked(answer, shown));
   showSources(answer);

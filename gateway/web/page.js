@@ -40,7 +40,7 @@ async function follow(events, stages) {
 }
 
 function begin() {
-  for (const id of ["refusal", "outcome", "withdrawn", "review", "text", "words"]) {
+  for (const id of ["refusal", "outcome", "withdrawn", "text", "words"]) {
     byId(id).hidden = true;
   }
   byId("evidence").hidden = true;

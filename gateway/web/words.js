@@ -25,6 +25,13 @@ const SWITCHED = {
   INVALID_OUTPUT: "the first choice's answer did not hold",
 };
 
+const SCORE_SPACES = {
+  COSINE: "cosine similarity",
+  BM25: "by words",
+  RRF: "by rank",
+  MIN_MAX: "of words and meaning",
+};
+
 // While it runs, and when it has ended, well or not.
 const STAGES = {
   retrieve: ["Searching the documents", "Search"],
@@ -33,6 +40,7 @@ const STAGES = {
 };
 
 export function headline(answer) {
+  if (answer.acceptance === "REVIEW_REQUIRED") return "An answer that a person has to check";
   if (answer.mode !== "UNAVAILABLE") return HEADLINES[answer.mode] ?? answer.mode;
   if (answer.reason === "RETRIEVAL_UNAVAILABLE") return "The documents cannot be searched now";
   const missing = MODEL_IS_OUT.has(answer.reason)
@@ -75,8 +83,8 @@ export function count(number) {
   return new Intl.NumberFormat("en").format(Math.round(number));
 }
 
-/** A score with what it measures, such as "0.912 (cosine)". */
+/** A score with what it measures, such as "0.912 (cosine similarity)". */
 export function score(value, space) {
-  const name = space.toLowerCase().replaceAll("_", " ");
+  const name = SCORE_SPACES[space] ?? space;
   return name ? `${value.toFixed(3)} (${name})` : value.toFixed(3);
 }

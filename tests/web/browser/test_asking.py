@@ -34,6 +34,7 @@ from tests.web.browser.visit import (
     PASSAGE,
     ROTATION,
     SECOND,
+    UNCERTAIN,
     Visits,
     ask,
     passage_of,
@@ -124,7 +125,7 @@ async def test_a_click_on_a_mark_opens_the_exact_passage(house: House, visits: V
         "Document": "runbooks/database-2.md",
         "Version": "2026-03",
         "Section": "Passwords \u203a Rotation",
-        "Score": "0.900 (cosine)",
+        "Score": "0.900 (cosine similarity)",
         "Cited for": SECOND.strip(),
         "Support": "80 % of that sentence",
     }.items():
@@ -177,6 +178,16 @@ async def test_withdrawn_text_goes_and_it_is_said_why(house: House, visits: Visi
     )
     await expect(page.locator("#headline:visible")).to_have_text("Quoted from the documents")
     await expect(page.locator("#text:visible")).to_have_text("Rotate it on day 1. S1")
+
+
+async def test_an_answer_that_needs_a_review_says_so(house: House, visits: Visits) -> None:
+    house.generate.behaviour = returning(UNCERTAIN)
+    page = await visits.open()
+    await ask(page)
+    await expect(page.locator("#headline:visible")).to_have_text(
+        "An answer that a person has to check"
+    )
+    await expect(page.locator("#words.notice")).to_contain_text("a person has to check it first")
 
 
 async def test_an_abstention_is_said_in_plain_words(house: House, visits: Visits) -> None:

@@ -9,7 +9,7 @@ from playwright.async_api import Page, ViewportSize, expect
 
 from chassis.errors import Unavailable
 from tests.gateway.house import House, delta, raising, returning, telling
-from tests.web.browser.visit import DESKTOP, ROTATION, Visits, ask, passage_of, prompt
+from tests.web.browser.visit import DESKTOP, ROTATION, UNCERTAIN, Visits, ask, passage_of, prompt
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -68,6 +68,11 @@ async def test_every_state_is_accessible_and_fits(
     await page.get_by_role("button", name="S1").first.click()
     assert await faults(page) == []
     await page.keyboard.press("Escape")
+
+    house.generate.behaviour = returning(UNCERTAIN)
+    await ask(page)
+    await expect(page.locator("#words.notice")).to_be_visible()
+    assert await faults(page) == []
 
     house.generate.behaviour = raising(Unavailable("down", reason="DOWN"))
     await ask(page)

@@ -104,10 +104,13 @@ def passage_of(label: str, number: int, text: str = PASSAGE) -> evidence_pb2.Sou
     return found
 
 
-def generated(text: str, *citations: outcome_pb2.Citation) -> generate_pb2.GenerateResponse:
-    accepted = outcome_pb2.Generated(acceptance=outcome_pb2.ACCEPTANCE_ACCEPTED)
+def generated(
+    text: str,
+    *citations: outcome_pb2.Citation,
+    acceptance: outcome_pb2.Acceptance.ValueType = outcome_pb2.ACCEPTANCE_ACCEPTED,
+) -> generate_pb2.GenerateResponse:
     return generate_pb2.GenerateResponse(
-        outcome=outcome_pb2.Outcome(generated=accepted),
+        outcome=outcome_pb2.Outcome(generated=outcome_pb2.Generated(acceptance=acceptance)),
         text=text,
         citations=citations,
         usage=outcome_pb2.Usage(attempts=2, input_tokens=1_342, output_tokens=88, model="small"),
@@ -121,6 +124,9 @@ def cited(label: str, start: int, end: int, support: float) -> outcome_pb2.Citat
     return outcome_pb2.Citation(label=label, start=start, end=end, support=support)
 
 
+UNCERTAIN = generated(
+    FIRST, cited("S1", 0, len(FIRST), 0.3), acceptance=outcome_pb2.ACCEPTANCE_REVIEW_REQUIRED
+)
 # Two sentences, of which the second has a character outside the basic plane and two marks.
 ROTATION = generated(
     FIRST + SECOND,

@@ -16,7 +16,6 @@ const MODES = {
 
 let groups = new Map();
 let refusedBefore = null;
-let waiting;
 
 /** Show the panel if the caller may see it. Throws the gateway's refusal of who has no sign-in. */
 export async function look() {
@@ -36,24 +35,35 @@ async function levels() {
 }
 
 export function watchWhileOpen() {
-  byId("capacity").addEventListener("toggle", () => {
-    clearTimeout(waiting);
-    if (byId("capacity").open) watch();
+  const panel = byId("capacity");
+  let control = new AbortController();
+  panel.addEventListener("toggle", () => {
+    control.abort();
+    control = new AbortController();
+    if (panel.open) watch(control.signal);
   });
 }
 
-async function watch() {
-  try {
-    if (!document.hidden) await levels();
-    byId("levels").classList.remove("stale");
-  } catch (error) {
-    byId("levels").classList.add("stale");
-    if (error instanceof Refusal && (error.status === 401 || error.status === 403)) {
-      byId("capacity").hidden = true;
-      return;
-    }
+async function watch(signal) {
+  while (!signal.aborted) {
+    const seen = document.hidden || (await isSeen());
+    byId("levels").classList.toggle("stale", !seen);
+    await new Promise((done) => setTimeout(done, PERIOD_MILLISECONDS));
   }
-  if (byId("capacity").open) waiting = setTimeout(watch, PERIOD_MILLISECONDS);
+}
+
+/** Whether the levels could be drawn again. Who may no longer see them loses the panel. */
+async function isSeen() {
+  try {
+    await levels();
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal && (error.status === 401 || error.status === 403)) {
+      byId("capacity").open = false;
+      byId("capacity").hidden = true;
+    }
+    return false;
+  }
 }
 
 function draw({ gateway, pools }) {

@@ -20,7 +20,11 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
     """
     async with alongside(work) as working, alongside(_departure(receive)) as leaving:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        return await working if working.done() else None
+        # The server says of every client whose response is complete that it has left.
+        if working.done():
+            return await working
+        log.info("client_left")
+        return None
 
 
 @asynccontextmanager
@@ -38,4 +42,3 @@ async def _departure(receive: Receive) -> None:
     # The body has been read: what follows in the request's own stream is only its end.
     while (await receive())["type"] != "http.disconnect":
         pass
-    log.info("client_left")

@@ -77,14 +77,29 @@ class _Exchange(Response):
         super().__init__()
         self._app = app
         self._unread: Message | None = {"type": "http.request", "body": body, "more_body": False}
+        self._ended = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await unless_gone(receive, self._app_of(scope, send))
+        async def sent(message: Message) -> None:
+            self._ended = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
 
-    async def _app_of(self, scope: Scope, send: Send) -> None:
-        await self._app(scope, self._receive, send)
+        async def left() -> Message:
+            message = await receive()
+            # Then the SDK has only to tidy up, whoever hears the response.
+            return await _never() if self._ended else message
 
-    async def _receive(self) -> Message:
+        await unless_gone(left, self._respond(scope, sent))
+
+    async def _respond(self, scope: Scope, send: Send) -> None:
+        await self._app(scope, self._body, send)
+
+    async def _body(self) -> Message:
         message, self._unread = self._unread, None
         # Nothing follows the body but the client's departure, which is watched for outside.
-        return message or await asyncio.get_running_loop().create_future()
+        return message or await _never()
+
+
+async def _never() -> Message:
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never

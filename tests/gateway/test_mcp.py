@@ -296,6 +296,15 @@ async def test_an_agent_of_the_older_revision_that_leaves_ends_the_stages(house:
     assert await until(house.idle)
 
 
+async def test_who_heard_the_response_has_not_left(house: House) -> None:
+    left = house.logged().count("client_left")
+    for era in ERAS:
+        assert not (await called(house, "answer", {"question": QUESTION}, era=era)).is_error
+    assert (await house.hear())[-1].name == "answer"
+    assert (await posted(house)).status_code == 200
+    assert house.logged().count("client_left") == left
+
+
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 async def test_the_deadline_that_was_asked_for_holds(house: House, era: str) -> None:
     house.generate.behaviour = hanging

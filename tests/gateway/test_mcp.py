@@ -42,6 +42,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 # With a handshake, as agents do today, and without one, as the newest revision has it.
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
+REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 
 
 @asynccontextmanager
@@ -69,6 +70,7 @@ def said(result: CallToolResult) -> str:
 @pytest.mark.parametrize("era", ERAS)
 async def test_agents_are_told_of_two_tools(house: House, era: Era) -> None:
     async with client_of(house, token(), era) as client:
+        assert client.protocol_version == REVISIONS[era]
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert set(tools) == {"search_docs", "answer"}
     assert set(tools["search_docs"].input_schema["properties"]) == {"query", "limit"}
@@ -220,7 +222,7 @@ async def test_pages_may_not_call_whatever_name_led_them_here(house: House) -> N
 
 @pytest.mark.parametrize("raw", [b"[" * 60_000, b"{", b"null", b"[]", b'{"jsonrpc":"2.0","id":1}'])
 async def test_no_bytes_break_it(house: House, raw: bytes) -> None:
-    for version in ("2025-11-25", "2026-07-28"):
+    for version in REVISIONS.values():
         headers = {**ACCEPT, **bearer(), "Content-Type": "application/json"}
         headers["MCP-Protocol-Version"] = version
         refused = await house.http.post("/mcp", content=raw, headers=headers)
@@ -305,7 +307,7 @@ async def test_who_heard_the_response_has_not_left(house: House) -> None:
     assert house.logged().count("client_left") == left
 
 
-@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("era", REVISIONS.values())
 async def test_the_deadline_that_was_asked_for_holds(house: House, era: str) -> None:
     house.generate.behaviour = hanging
     name = "io.modelcontextprotocol"

@@ -1,6 +1,7 @@
 """An answer as one text in Markdown, for faces that have no place for its parts.
 
-What documents say of themselves stays inert in it: no link, no image, no markup of theirs.
+What documents say of themselves stays inert in it, and the text loads nothing: whoever gets an
+image into an answer would else learn by its address what was asked, and when.
 """
 
 import re
@@ -18,6 +19,12 @@ _MARK = re.compile(
     "\\s*[\\]\uff3d\u3011]{1,2}"
 )
 _LABEL = re.compile("S[0-9]{1,4}")
+# With a space behind it neither begins anything.
+_LOADING = re.compile(
+    r"!(?=\[)|<(?=(?:audio|base|body|embed|form|i?frame|image|img|input|link|meta|object|picture"
+    r"|script|source|style|svg|table|track|video)[\s/])",
+    re.IGNORECASE,
+)
 _MARKUP = re.compile(r"([\\\[\]<`])")
 _TICKS = re.compile("`+")
 # Brackets would begin a link where the address is shown.
@@ -26,13 +33,17 @@ _ADDRESS = ":/?#@!$&'*+,;=%~"
 
 def content_of(answer: AnswerResponse) -> str:
     """The text with its marks where they are, what has to be said of it, and the sources."""
-    return "\n\n".join(filter(None, (answer.text, _said(answer), _sources(answer))))
+    return "\n\n".join(filter(None, (_text(answer), _said(answer), _sources(answer))))
 
 
-def marks_of(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Where each mark begins and ends, and the labels in it."""
-    for mark in _MARK.finditer(text):
+def marks_of(answer: AnswerResponse) -> Iterator[tuple[int, int, list[str]]]:
+    """Where in that each mark begins and ends, and the labels in it."""
+    for mark in _MARK.finditer(_text(answer)):
         yield mark.start(), mark.end(), _LABEL.findall(mark[0])
+
+
+def _text(answer: AnswerResponse) -> str:
+    return _LOADING.sub(r"\g<0> ", answer.text)
 
 
 def _said(answer: AnswerResponse) -> str:

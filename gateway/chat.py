@@ -171,7 +171,7 @@ def _annotations(answer: AnswerResponse) -> list[AnnotationResponse]:
     addressed = {source.label: source for source in answer.sources if source.uri}
     return [
         AnnotationResponse.of(start, end, addressed[label])
-        for start, end, labels in marks_of(answer.text)
+        for start, end, labels in marks_of(answer)
         for label in labels
         if label in addressed
     ]

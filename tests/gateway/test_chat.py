@@ -247,6 +247,20 @@ async def test_passages_stand_in_for_a_model_that_is_down(
     assert found.model_dump()["sluice"]["mode"] == "UNAVAILABLE"
 
 
+async def test_an_answer_loads_nothing_where_it_is_shown(house: House, client: AsyncOpenAI) -> None:
+    reply = written()
+    reply.text = 'See ![x](https://evil.example) <IMG src="//evil"> and <pod>![S1]'
+    house.assemble.behaviour = returning(prompt(addressed("S1", 1)))
+    house.generate.behaviour = returning(reply)
+    found = await client.chat.completions.create(model="sluice", messages=ASKED)
+    message = found.choices[0].message
+    content = message.content or ""
+    shown = 'See ! [x](https://evil.example) < IMG src="//evil"> and <pod>! [S1]'
+    assert content.startswith(f"{shown}\n\nSources:")
+    (mark,) = [one.url_citation for one in message.annotations or []]
+    assert content[mark.start_index : mark.end_index] == "[S1]"
+
+
 async def test_an_answer_of_before_says_so(house: House, client: AsyncOpenAI) -> None:
     reply = generate_pb2.GenerateResponse(
         outcome=outcome_pb2.Outcome(

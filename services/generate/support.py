@@ -23,7 +23,8 @@ NEAR = 0.9
 BESIDE, BESIDE_RIVAL = 0.3, 0.7
 
 _CLAUSE = re.compile(
-    r"[,;:\u3001\uff0c\uff1b\uff1a\u2013\u2014]\s*|\s(?:and|but|und|aber|e|mas|y|pero|et|mais)\s"
+    r"[,:](?!\d)\s*|[;\u3001\uff0c\uff1b\uff1a\u2013\u2014]\s*"
+    r"|\s(?:and|but|und|aber|e|mas|y|pero|et|mais)\s"
 )
 _UNSPACED = re.compile("[\u3040-\u9fff]+")
 _TOKEN = re.compile(r"[\w.-]*\w")
@@ -40,6 +41,8 @@ class Told:
     quantities: tuple[Quantity, ...]
     bounds: frozenset[Bound]
     is_negated: bool
+    # Clause by clause.
+    negated: tuple[bool, ...]
 
     @classmethod
     def read(cls, text: str, language: str) -> "Told":
@@ -48,6 +51,7 @@ class Told:
             tuple(quantities(text, language)),
             bounds(text),
             is_negated(text, language),
+            tuple(is_negated(clause, language) for clause in _clauses(text)),
         )
 
 
@@ -70,7 +74,7 @@ class Carrier:
     def read(cls, text: str, heading: str = "") -> "Carrier":
         language = words.language(text)
         shown = [span.of(text) for span in _sentences(text)]
-        clauses = [part for each in shown for part in _CLAUSE.split(each) if part]
+        clauses = [clause for each in shown for clause in _clauses(each)]
         whole = f"{heading}\n{text}"
         return cls(
             language,
@@ -144,10 +148,20 @@ class _Judged:
         if contradicts(self._told.bounds, frozenset().union(*(each.bounds for each in near))):
             return True
         if not near or self._agrees(near):
-            return False
+            return self._is_twisted(near)
         # One clause may say it all, and what its sentence adds is negated or not.
         clauses, clause = self._nearest(self._clauses)
         return clause < NEAR * closest or not self._agrees(clauses)
+
+    def _is_twisted(self, shown: Sequence[Told]) -> bool:
+        """Whether sentences of the same words and clauses negate other clauses, all of them."""
+        twins = [each for each in shown if self._is_twin(each)]
+        return bool(twins) and all(each.negated != self._told.negated for each in twins)
+
+    def _is_twin(self, shown: Told) -> bool:
+        most = max(len(shown.words), len(self._told.words))
+        is_alike = 0 < NEAR * most <= self._by_words(shown)
+        return is_alike and len(shown.negated) == len(self._told.negated)
 
     def _agrees(self, shown: Sequence[Told]) -> bool:
         return any(each.is_negated == self._told.is_negated for each in shown)
@@ -231,6 +245,10 @@ def _content(text: str) -> Iterator[str]:
             words.is_number(word) or word in NUMBER_WORDS or word in UNITS or word in NEGATIONS
         ):
             yield word
+
+
+def _clauses(text: str) -> list[str]:
+    return [clause for clause in _CLAUSE.split(text) if clause]
 
 
 def _alike(word: str, shown: frozenset[str]) -> dict[str, float]:

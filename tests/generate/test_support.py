@@ -53,6 +53,17 @@ def test_a_changed_number_or_negation_breaks_it(statement: str) -> None:
     assert of(statement) <= BROKEN
 
 
+def test_a_negation_that_is_taken_from_one_clause_of_several_breaks_it() -> None:
+    source = "Nobody on leave may open the safe, so that a claim does not fail."
+    twisted = "A custodian may {}hold a key in the week of a visit, so that a page does {}fail."
+    shown = twisted.format("not ", "not ")
+    assert of(shown, f"{source} {shown}") == 1
+    for others in (("", "not "), ("not ", ""), ("", "")):
+        assert of(twisted.format(*others), shown) <= BROKEN
+    moved = "so that a page does not fail, a custodian may not hold a key in the week of a visit."
+    assert of(moved, shown) == 1
+
+
 def test_what_the_source_does_not_say_is_not_carried() -> None:
     assert of("The salary of engineers rises every spring.") < FLOOR
 

@@ -2,13 +2,14 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chassis.errors import DataViolation
-from services.generate.marks import marks
+from services.generate.marks import Mark, marks
 
 Status = Literal["answered", "insufficient"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -53,16 +54,25 @@ def read(reply: str, admitted: frozenset[str]) -> Answer:
     parsed = _parse(reply)
     if parsed.status == "insufficient":
         return Answer(is_sufficient=False, text="")
-    if not parsed.answer.strip():
+    found = marks(parsed.answer)
+    if not _has_text(parsed.answer, found):
         raise InvalidOutput("answered without a text")
     if not parsed.source_ids:
         raise InvalidOutput("answered without sources")
     if not admitted.issuperset(parsed.source_ids):
         raise InvalidOutput("a source that was not admitted")
-    cited = {label for mark in marks(parsed.answer) for label in mark.labels}
+    cited = {label for mark in found for label in mark.labels}
     if not cited.issubset(parsed.source_ids):
         raise InvalidOutput("a mark that is not among the sources")
     return Answer(is_sufficient=True, text=parsed.answer)
+
+
+def _has_text(answer: str, found: Sequence[Mark]) -> bool:
+    """Whether anybody can read something in it besides its marks."""
+    ends = [0, *(mark.span.end for mark in found)]
+    starts = [*(mark.span.start for mark in found), len(answer)]
+    between = zip(ends, starts, strict=True)
+    return any(sign.isalnum() for end, start in between for sign in answer[end:start])
 
 
 def _parse(reply: str) -> _Reply:

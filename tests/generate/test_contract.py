@@ -57,6 +57,8 @@ def test_a_source_that_no_mark_names_is_admitted() -> None:
         '{"answer": "x [S1]", "source_ids": ["S1"]}',
         reply(status=None),
         reply(answer=None),
+        reply(answer="\u200b\u2060 [S1]"),
+        reply(answer="[S1] - [S1]."),
         reply(source_ids=None),
         reply(status="maybe"),
         reply(status="ANSWERED"),

@@ -109,7 +109,7 @@ def rows(content: bytes, path: Path) -> list[Any]:
         if line.strip():
             try:
                 found.append(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InvalidInput(f"{path}, line {number}: not JSON", field="line") from error
     return found
 
@@ -144,6 +144,8 @@ def _yaml(content: bytes, path: Path) -> object:
         raise InvalidInput(f"{path}, line {line}: {error.problem}", field="yaml") from error
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidInput(f"{path}: not YAML: {error}", field="yaml") from error
+    except RecursionError as error:
+        raise InvalidInput(f"{path}: nested too deep", field="yaml") from error
 
 
 def validated(model: type[M], told: object, path: Path) -> M:

@@ -109,6 +109,8 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         ("gold.yaml", "- 1", "Input should be a valid dictionary"),
         ("gold.yaml", "", "Input should be a valid dictionary"),
         ("gold.yaml", "questions: [", "line 1: "),
+        ("gold.yaml", "[" * 20_000, "nested too deep"),
+        ("gold.jsonl", "[" * 200_000, "line 1: not JSON"),
         ("gold.yaml", "demo: {}\ndemo: {}", "line 2: 'demo' stands twice"),
         ("gold.yaml", "questions: {}\nwhat: 1", "what: Extra inputs are not permitted"),
         ("gold.jsonl", '{"id": 1', "line 1: not JSON"),

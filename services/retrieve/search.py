@@ -1,5 +1,6 @@
 """One search: embed, look, fuse, judge, spread."""
 
+import asyncio
 import math
 import operator
 import time
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from chassis import deadlines
 from chassis.errors import Unavailable
 from chassis.identity import Caller
 from corpus import bm25
@@ -132,12 +134,15 @@ class Search:
         """None where the question can be looked for by its words alone."""
         query = question.query(text, self.profile, self.count)
         try:
-            return await self.embeddings.vector(query)
+            async with asyncio.timeout(_patience(mode)):
+                return await self.embeddings.vector(query)
         except Unavailable as failure:
             if mode is not Mode.FUSED or failure.reason != embed.UNAVAILABLE:
                 raise
-            log.warning("searched_by_words_alone")
-            return None
+        except TimeoutError:
+            pass  # only where words alone can be searched is there a limit
+        log.warning("searched_by_words_alone")
+        return None
 
     async def _seen(self, wanted: Wanted, look: Look, scope: Scope) -> tuple[Seen, Scope]:
         """What readers see at the current epoch, which the last one nearly always is."""
@@ -189,6 +194,12 @@ class Search:
             for one in pool
             if (point := points.get(one.id))
         ]
+
+
+def _patience(mode: Mode) -> float | None:
+    """Seconds for the model. One that hangs must leave time to search by words."""
+    whole = deadlines.current()
+    return whole.remaining() / 2 if whole and mode is Mode.FUSED else None
 
 
 def _cosine(look: Look, near: Mapping[str, float], point: Point) -> float | None:

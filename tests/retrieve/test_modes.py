@@ -1,5 +1,6 @@
 """By embeddings, by words, by both: what is found, and in which space it is told."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 from qdrant_client import models
 
 from capacity import Workload
+from chassis import deadlines
+from chassis.deadlines import Deadline
 from chassis.errors import DataViolation, Exhausted, InvalidInput, SluiceError, Unavailable
 from corpus.points import Key, Kind, StoredBlock, StoredPassage, to_payload
 from services.retrieve.embed import Embeddings
@@ -144,6 +147,31 @@ async def test_without_the_model_words_alone_are_searched_and_that_is_told(shelf
     found = await without_model(shelf, DOWN, Mode.FUSED)
     assert (found.space, ids(found)) == (Space.BM25, [telling])
     assert ids(await without_model(shelf, DOWN, Mode.SPARSE)) == [telling]
+
+
+@dataclass(slots=True)
+class Hanging:
+    """A model that takes a question and never answers."""
+
+    left: int = 0
+
+    async def embed(
+        self, inputs: Sequence[str], tokens: Sequence[int], workload: Workload
+    ) -> list[list[float]]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.left += 1
+        return []
+
+
+async def test_a_model_that_hangs_leaves_time_to_search_by_words(shelf: Shelf) -> None:
+    _, telling, _ = await three(shelf)
+    model = Hanging()
+    usual = replace(search(shelf, axis(0)), embeddings=Embeddings(model, kept=8))
+    deadlines.enter(Deadline.after(2))
+    found = await usual.run(asked(question="drain", mode=Mode.FUSED), ANA)
+    assert (found.space, ids(found), model.left) == (Space.BM25, [telling], 1)
 
 
 async def test_who_asks_for_embeddings_gets_no_other_search(shelf: Shelf) -> None:

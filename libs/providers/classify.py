@@ -92,9 +92,10 @@ class _Said:
 
 def failure(error: Exception, pool: str) -> SluiceError:
     """The error of ours that stands for one of RAISED; its text is logged under the pool."""
+    text = _without_key(error)
     if isinstance(error, openai.APIStatusError):
-        return _logged(_failure(_of_reply(error)), pool, str(error), error.status_code)
-    return _logged(_of_kind(error), pool, str(error))
+        return _logged(_failure(_of_reply(error)), pool, text, error.status_code)
+    return _logged(_of_kind(error), pool, text)
 
 
 def told(event: Mapping[str, object], pool: str) -> SluiceError:
@@ -110,6 +111,14 @@ def headers(error: Exception) -> Mapping[str, str]:
 def never_connected(error: Exception) -> bool:
     """Whether the provider cannot have seen anything of the attempt."""
     return isinstance(error.__cause__ or error, NEVER_CONNECTED)
+
+
+def _without_key(error: Exception) -> str:
+    """What the provider said, without the credential, which some repeat."""
+    if not isinstance(error, openai.APIError):
+        return str(error)
+    key = error.request.headers.get("authorization", "").removeprefix("Bearer ")
+    return str(error).replace(key, "***") if key else str(error)
 
 
 def _logged(failed: SluiceError, pool: str, text: str, status: int | None = None) -> SluiceError:

@@ -166,3 +166,14 @@ async def test_nothing_is_taken_from_the_environment(
     await ask(make(key="sk-1"))
     assert sent(provider) == ["Bearer sk-1"]
     assert "foreign" not in str(provider.arrivals[0].headers)
+
+
+async def test_a_key_that_the_provider_repeats_is_not_logged(
+    make: Make, provider: ScriptedProvider
+) -> None:
+    told = {"error": {"message": "no such key: sk-of-ours, in Bearer sk-of-ours"}}
+    provider.script(replies.document(told, 401))
+    with structlog.testing.capture_logs() as events, pytest.raises(failures.Misconfigured):
+        await ask(make(key="sk-of-ours"))
+    assert any("no such key" in str(event) for event in events)
+    assert "sk-of-ours" not in str(events)

@@ -56,6 +56,8 @@ async def ingested(path: Path, plan: Plan, address: str, token: Token, output: O
 def show(output: Output, report: Report, source: str, seconds: float) -> None:
     refused = [(one.document_id, one.line, one.reason) for one in report.refused]
     output.table("refused", ("document", "line", "reason"), refused)
+    taken = [(name, before) for name, before in sorted(report.taken_over.items())]
+    output.table("taken over", ("document", "from source"), taken)
     output.table("retired", ("document",), [(one,) for one in report.retired])
     output.line(
         f"{source}: {len(report.added)} added, {len(report.updated)} updated,"

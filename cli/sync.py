@@ -43,13 +43,17 @@ class Index(Protocol):
 
 @dataclass(slots=True)
 class Report:
-    """What a sync did. Documents are named by their ids."""
+    """What a sync did. Documents are named by their ids.
+
+    `taken_over` names the source that a document was of before: two folders hold a file of that id.
+    """
 
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+    taken_over: dict[str, str] = field(default_factory=dict)
     chunks: int = 0
     embedded: int = 0
     reused: int = 0
@@ -87,6 +91,7 @@ async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
     indexed = {document.document_id: document for document in await index.documents(plan.source)}
     if plan.retire and not plan.allow_empty:
         _refuse_to_empty(found, plan.source, indexed)
+    elsewhere = await _elsewhere(index, found, indexed)
     report = Report()
     report.refused += [Refusal(one.document_id, "", one.reason) for one in found.problems]
 
@@ -100,6 +105,7 @@ async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
 
     try:
         await each(found.files, send, at_once=AT_ONCE)
+        report.taken_over = {name: elsewhere[name] for name in report.updated if name in elsewhere}
         if plan.retire:
             report.retired = await _retire(index, _kept(found, indexed), indexed, plan)
     except (SluiceError, asyncio.CancelledError) as error:
@@ -128,6 +134,14 @@ def _kept(found: Walk, indexed: Collection[str]) -> list[str]:
     folders = tuple(one for one in unreadable if one.endswith("/"))
     hidden = {one for one in indexed if one.startswith(folders)}
     return sorted({file.document_id for file in found.files} | (unreadable - {*folders}) | hidden)
+
+
+async def _elsewhere(index: Index, found: Walk, indexed: Collection[str]) -> dict[str, str]:
+    """The sources of documents that are not of this one. Nothing new can be nobody else's."""
+    if all(file.document_id in indexed for file in found.files):
+        return {}
+    listed = await index.documents()
+    return {one.document_id: one.source for one in listed if one.document_id not in indexed}
 
 
 async def _send(

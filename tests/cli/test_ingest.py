@@ -136,6 +136,19 @@ async def test_another_source_is_left_alone(stage: Stage, docs: Path) -> None:
     assert len(stage.documents) == 4
 
 
+async def test_what_another_source_had_under_the_same_name_is_told(
+    stage: Stage, docs: Path, tmp_path: Path
+) -> None:
+    await synced(stage, docs)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.md").write_text("another text")
+    (other / "new.md").write_text("text")
+    report = await synced(stage, other, source="other")
+    assert (report.taken_over, report.added) == ({"a.md": "docs"}, ["new.md"])
+    assert (await synced(stage, other, source="other")).taken_over == {}
+
+
 async def test_without_reconciling_nothing_is_retired(stage: Stage, docs: Path) -> None:
     await synced(stage, docs)
     (docs / "a.md").unlink()
@@ -167,7 +180,7 @@ async def test_every_try_of_a_put_carries_a_token_of_its_own(stage: Stage, docs:
         Unauthenticated("the token has expired", reason="TOKEN_EXPIRED"),
     ]
     report = await synced(stage, docs, token)
-    listing, retiring = 1, 1
+    listing, retiring = 2, 1  # its own documents, then those of every source
     assert (len(report.added), len(stage.calls)) == (3, 5)
     assert len(minted) == listing + 5 + retiring
 

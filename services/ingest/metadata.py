@@ -1,5 +1,6 @@
 """Which values a document's metadata may have, whoever gives them."""
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ GROUPS = 64
 GROUP_LENGTH = 128
 # Longest value of each text field, in characters.
 LENGTHS = {"title": 512, "version": 128, "area": 128, "document_type": 128, "uri": 2_048}
+# Persian, Indian languages and emoji are written with them.
+_JOINERS = "\u200c\u200d"
 
 
 class NotAllowed(ValueError):
@@ -55,12 +58,20 @@ class Given:
         )
 
 
+def can_be_shown(value: str) -> bool:
+    """Whether people can see it all. Spaces of every script and joiners within words are seen."""
+    return all(
+        sign.isprintable() or sign in _JOINERS or unicodedata.category(sign) == "Zs"
+        for sign in value
+    )
+
+
 def text(field: str, value: str) -> str:
     """The value without white space around it. Raises NotAllowed."""
     value = value.strip()
     if len(value) > LENGTHS[field]:
         raise NotAllowed(f"{len(value)} characters where {LENGTHS[field]} are allowed")
-    if not value.isprintable():
+    if not can_be_shown(value):
         raise NotAllowed("holds characters that cannot be shown")
     if field == "uri" and value:
         _check_uri(value)

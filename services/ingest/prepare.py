@@ -13,7 +13,7 @@ from corpus.points import StoredPassage
 from services.ingest import convert, front_matter, guard, kind, markdown, mask, plain, text
 from services.ingest.chunk import Chunk, Chunking
 from services.ingest.document import Document, Format, Metadata, Section
-from services.ingest.metadata import LENGTHS, Given
+from services.ingest.metadata import LENGTHS, Given, can_be_shown
 from services.ingest.stop import NEVER, Stop
 
 SUPPORTED = "Markdown (.md, .markdown), plain text (.txt), HTML (.html, .htm), PDF and DOCX"
@@ -212,7 +212,7 @@ def _converted(form: Format, data: bytes, name: str, stop: Stop) -> _Source:
 def _title(found: str) -> str | None:
     """A title that a program wrote, as far as it can be one of ours."""
     shown = " ".join(found.split())
-    return shown[: LENGTHS["title"]] if shown.isprintable() and shown else None
+    return shown[: LENGTHS["title"]] if can_be_shown(shown) and shown else None
 
 
 def _metadata(
@@ -234,7 +234,7 @@ def check_source(value: str, field: str) -> None:
 
 
 def _check_name(field: str, value: str, length: int) -> None:
-    if not 0 < len(value) <= length or not value.isprintable() or value != value.strip():
+    if not 0 < len(value) <= length or not can_be_shown(value) or value != value.strip():
         raise InvalidInput(
             f"{field} must have 1 to {length} characters that can be shown, no blanks around them",
             field=field,

@@ -163,6 +163,8 @@ def test_other_formats_are_refused_with_those_that_are_read(header: Header) -> N
         (Header("", "s"), "header.document_id"),
         (Header("x" * 510 + ".md", "s"), "header.document_id"),
         (Header("a\nb.md", "s"), "header.document_id"),
+        (Header("a\u202egnp.md", "s"), "header.document_id"),
+        (Header("a\u200bb.md", "s"), "header.document_id"),
         (Header(" a.md", "s"), "header.document_id"),
         (Header("a.md", ""), "header.source"),
         (Header("a.md", "x" * 129), "header.source"),
@@ -172,6 +174,21 @@ def test_names_outside_their_limits_are_refused_by_field(header: Header, field: 
     with pytest.raises(InvalidInput) as refusal:
         check(header)
     assert refusal.value.field == field
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\u65e5\u672c\u3000\u8a9e",
+        "\u0645\u06cc\u200c\u062e\u0648",
+        "10\u202fAM",
+        "a\u00a0b",
+        "\U0001f469\u200d\U0001f4bb",
+    ],
+)
+def test_names_and_titles_may_be_of_any_script(name: str) -> None:
+    found = prepared(f"---\ntitle: {name}\n---\ntext".encode(), header=Header(f"{name}.md", name))
+    assert (found.document.id, found.document.metadata.title) == (f"{name}.md", name)
 
 
 @pytest.mark.parametrize("data", [b"---\ntitle: x\n---\n", b" \n\n", b"***", b"```\n```"])

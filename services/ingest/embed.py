@@ -10,11 +10,12 @@ import structlog
 
 from capacity import Workload
 from chassis import deadlines
-from chassis.errors import Exhausted, Internal, Unavailable
+from chassis.errors import DeadlineExceeded, Exhausted, Internal, Unavailable
 from services.ingest.chunk import Chunk
 
 PAUSES = (0.5, 1.0, 2.0, 4.0)  # seconds before each further try
 LONGEST = 600.0  # seconds that all tries of one batch may take without a deadline
+SPARE = 0.5  # seconds before a request's end, in which it is said how far it came
 
 log = structlog.get_logger()
 
@@ -41,7 +42,7 @@ class Batching:
         """A vector for each chunk, in order, as 32-bit floats.
 
         Raises what the embedder raises, and Internal (INPUT_TOO_LONG) for an input over the model's
-        limit, which the model would cut without saying so.
+        limit, which the model would cut without saying so. DeadlineExceeded says how far it came.
         """
         vectors: list[Sequence[float]] = []
         for batch in self.batches(chunks):
@@ -52,7 +53,11 @@ class Batching:
                     f"{max(counts)} tokens in one input where {self.input_limit} are allowed",
                     reason="INPUT_TOO_LONG",
                 )
-            found = await self._patiently(embedder, inputs, counts)
+            try:
+                with deadlines.keeping(SPARE):
+                    found = await self._patiently(embedder, inputs, counts)
+            except DeadlineExceeded as failure:
+                raise _too_slow(len(vectors), len(chunks)) from failure
             vectors.extend(array("f", vector) for vector in found)
         return vectors
 
@@ -87,3 +92,10 @@ class Batching:
             size += chunk.tokens
         if chunks:
             yield chunks[first:]
+
+
+def _too_slow(done: int, wanted: int) -> DeadlineExceeded:
+    return DeadlineExceeded(
+        f"the model embedded {done:,} of {wanted:,} passages in the time of one document;"
+        " divide the document"
+    )

@@ -5,7 +5,14 @@ import pytest
 from capacity import Workload
 from chassis import deadlines
 from chassis.deadlines import Deadline
-from chassis.errors import Exhausted, Internal, InvalidInput, SluiceError, Unavailable
+from chassis.errors import (
+    DeadlineExceeded,
+    Exhausted,
+    Internal,
+    InvalidInput,
+    SluiceError,
+    Unavailable,
+)
 from services.ingest import embed
 from services.ingest.chunk import Chunk
 from services.ingest.document import Section
@@ -81,6 +88,23 @@ async def test_a_wait_that_reaches_beyond_the_deadline_is_not_begun() -> None:
     with pytest.raises(Exhausted, match="full"):
         await BATCHING.embed(provider, chunks(1))
     assert len(provider.asked) == 1
+
+
+async def test_a_document_that_takes_too_long_is_told_how_far_it_came() -> None:
+    class Slow(Provider):
+        async def embed(
+            self, inputs: Sequence[str], tokens: Sequence[int], workload: Workload
+        ) -> list[list[float]]:
+            if self.asked:
+                left.append(deadlines.within(60).remaining())
+                raise DeadlineExceeded("over")
+            return await super().embed(inputs, tokens, workload)
+
+    left: list[float] = []
+    deadlines.enter(Deadline.after(20))
+    with pytest.raises(DeadlineExceeded, match=r"embedded 3 of 5 passages .* divide the document"):
+        await BATCHING.embed(Slow(), chunks(1, 1, 1, 1, 1))
+    assert left[0] < 20 - embed.SPARE
 
 
 async def test_what_will_never_work_is_not_repeated() -> None:

@@ -1,5 +1,6 @@
 """One call to one candidate, reserved, counted, and read as it comes."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,10 @@ from services.generate.candidate import Candidate
 from services.generate.evidence import Source
 from services.generate.prompt import Prompt
 from services.generate.release import Release
+
+# Characters of a reply that may wait to be shown before they are checked in a thread: what a model
+# writes in one paragraph takes milliseconds, but a provider may send a whole book at once.
+MUCH = 2_000
 
 MakeRelease = Callable[[Sequence[Source]], Release]
 
@@ -53,9 +58,16 @@ class Attempts:
             async for _ in reply:
                 pass
             return
-        release = self.release(call.task.sources)
+        release, waiting = self.release(call.task.sources), 0
         async for delta in reply:
-            await call.audience.show(release.take(delta))
+            waiting += len(delta)
+            if waiting > MUCH:
+                # Work of the processor, which must not hold up the process's other calls.
+                shown = await asyncio.to_thread(release.take, delta)
+            else:
+                shown = release.take(delta)
+            waiting = 0 if shown else waiting
+            await call.audience.show(shown)
 
 
 def _enter(call: Call, candidate: Candidate, estimate: Estimate, reply: Reply) -> None:

@@ -11,10 +11,11 @@ from chassis.settings import load
 from gateway.admission import Admission, Room, Waiting
 from gateway.allowance import SharedAllowance
 from gateway.connection import Bounds
+from gateway.documents import Documents
 from gateway.door import Door
 from gateway.flow import Flow
 from gateway.levels import Levels
-from gateway.line import Line
+from gateway.line import ANY_FIELD, Line
 from gateway.listen import bind, serve_http
 from gateway.places import SharedPlaces
 from gateway.readiness import Parts
@@ -22,7 +23,7 @@ from gateway.routes import web_app
 from gateway.search import Search
 from gateway.server import AnswerService
 from gateway.settings import GatewaySettings
-from gateway.stages import Assemble, Generate, Retrieve
+from gateway.stages import Assemble, Generate, Ingest, Retrieve
 from gateway.store import Store
 from sluice.answer.v1.answer_pb2_grpc import add_AnswerServiceServicer_to_server
 
@@ -50,7 +51,7 @@ async def process(settings: GatewaySettings) -> None:
     retrieve = Line("retrieve", to_retrieve, minter, settings.retrieve_seconds)
     assemble = Line("assemble", to_assemble, minter, settings.assemble_seconds)
     generate = Line("generate", to_generate, minter, settings.generate_seconds)
-    ingest = Line("ingest", to_ingest, minter, settings.ingest_seconds)
+    ingest = Line("ingest", to_ingest, minter, settings.ingest_seconds, ANY_FIELD)
 
     retrieval = Retrieve(retrieve)
     flow = Flow(retrieval, Assemble(assemble), Generate(generate))
@@ -68,7 +69,17 @@ async def process(settings: GatewaySettings) -> None:
     levels = Levels(pools(settings), room, places, admission.refusals)
 
     parts = watched(retrieve, assemble, generate, ingest, allowance, *issuer.parts())
-    door = Door(admission, search, issuer, parts, levels, settings.answer_deadline)
+    door = Door(
+        admission,
+        search,
+        issuer,
+        parts,
+        levels,
+        settings.answer_deadline,
+        Documents(Ingest(ingest)),
+        settings.ingest_seconds,
+        settings.document_bytes,
+    )
     app = web_app(door, settings.cors_origins)
     bounds = Bounds(settings.max_connections)
 

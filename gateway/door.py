@@ -13,12 +13,20 @@ from chassis.deadlines import Deadline
 from chassis.identity import Caller
 from gateway import problem
 from gateway.admission import Admission
+from gateway.documents import Documents
 from gateway.identity import Trusted
 from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
 from gateway.search import Search
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from sluice.ingest.v1 import ingest_pb2
+
+Shelf = Documents[
+    ingest_pb2.ListDocumentsResponse,
+    ingest_pb2.PutDocumentResponse,
+    ingest_pb2.PreviewDocumentResponse,
+]
 
 CLIENT_GONE = 499  # never seen by anybody: who left reads no response
 
@@ -38,7 +46,10 @@ Seconds = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What the routes need. `answer_deadline` in seconds caps what callers ask for."""
+    """What the routes need. Deadlines in seconds cap what callers ask for.
+
+    `document_bytes` is the size of the largest document.
+    """
 
     admission: Admission[Passage, Source]
     search: Search[Passage]
@@ -46,6 +57,9 @@ class Door:
     parts: Parts
     levels: Levels
     answer_deadline: float
+    documents: Shelf
+    ingest_deadline: float
+    document_bytes: int
 
     async def enter(self, bearer: Bearer, seconds: str | None, most: float) -> Caller:
         """The caller, whose request ends after `seconds` or `most` of them. Raises SluiceErrors."""

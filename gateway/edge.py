@@ -120,9 +120,13 @@ def _names(request_id: str) -> dict[str, str]:
 
 
 def without_query(app: ASGIApp) -> ASGIApp:
-    """`app` as seen without query strings: no route reads one, and telemetry would record it."""
+    """`app` as seen without query strings, which telemetry would record.
+
+    A route that may read its own finds it in the request's state.
+    """
 
     async def bare(scope: Scope, receive: Receive, send: Send) -> None:
-        await app({**scope, "query_string": b""}, receive, send)
+        state = {**scope.get("state", {}), "query_string": scope.get("query_string", b"")}
+        await app({**scope, "query_string": b"", "state": state}, receive, send)
 
     return bare

@@ -23,7 +23,9 @@ CHECK_SECONDS = 1.0
 
 # What callers write themselves. A stage's complaint about anything else is ours to mend.
 CALLERS_FIELDS = ("question", "filters", "locale")
+ANY_FIELD = ("",)
 
+A = TypeVar("A")
 Q = TypeVar("Q", bound=Message)
 R = TypeVar("R", bound=Message)
 
@@ -32,15 +34,22 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The way to one stage. `limit` bounds each call, in seconds."""
+    """The way to one stage. `limit` bounds each call, in seconds.
+
+    `fields` are those of its requests that callers write.
+    """
 
     stage: str
     channel: grpc.aio.Channel
     minter: identity.Minter
     limit: float
+    fields: tuple[str, ...] = CALLERS_FIELDS
 
-    async def call(self, method: grpc.aio.UnaryUnaryMultiCallable[Q, R], request: Q) -> R:
-        """The reply. Raises one of OUTAGES, InvalidInput, Forbidden or Internal."""
+    async def call(self, method: channels.Method[A, R], request: A) -> R:
+        """The reply to a request, or to an iterator of them.
+
+        Raises one of OUTAGES, InvalidInput, Forbidden, Conflict or Internal.
+        """
         with self._translating():
             return await channels.call(
                 method, request, stage=self.stage, token=self._token(), limit=self.limit
@@ -77,10 +86,12 @@ class Line:
         if isinstance(error, OUTAGES):
             return error
         field = error.field if isinstance(error, errors.InvalidInput) else ""
-        if field.startswith(CALLERS_FIELDS):
+        if isinstance(error, errors.InvalidInput) and field.startswith(self.fields):
             return errors.InvalidInput(words, field=field, reason=error.reason)
         if isinstance(error, errors.Forbidden):
             return errors.Forbidden(words, reason=error.reason)
+        if isinstance(error, errors.Conflict):
+            return errors.Conflict(words, reason=error.reason)
         log.error("stage_failed", stage=self.stage, reason=error.reason, field=field)
         return errors.Internal("internal error; the log has the details")
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.types import ASGIApp, Scope
 
-from gateway import chat, event_stream, mcp_face, problem, watching
+from gateway import chat, event_stream, mcp_face, problem, shelf, watching
 from gateway.body import JsonRoute
 from gateway.departure import unless_gone
 from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, responding
@@ -39,6 +39,7 @@ def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
     app.add_middleware(Named)
     problem.install(app)
     app.include_router(_questions(door))
+    app.include_router(shelf.router(door))
     app.include_router(watching.router(door))
     app.include_router(chat.router(door))
     app.include_router(mcp_face.router(door, origins))

@@ -13,9 +13,10 @@ from gateway.outcome import Acceptance, Reason
 from gateway.outcome import Mode as AnswerMode
 from gateway.question import Filters, PublicationState, Question
 from gateway.search import Matches
-from gateway.wire import passage_text
+from gateway.wire import passage_text, publication_state_of, put_outcome_of
 from gateway.words import plain_words
 from sluice.evidence.v1 import evidence_pb2
+from sluice.ingest.v1 import ingest_pb2
 
 
 class Strict(BaseModel):
@@ -268,6 +269,124 @@ class AnswerResponse(BaseModel):
             instructions_version=answer.instructions_version,
             score_space=answer.score_space,
             epoch=answer.epoch,
+        )
+
+
+class MetadataResponse(BaseModel):
+    """What is known of a document besides its text."""
+
+    title: str
+    version: str
+    area: str
+    document_type: str
+    publication_state: str = Field(examples=["published"])
+    access_level: str = Field(examples=["team"])
+    groups: list[str]
+    uri: str
+
+    @classmethod
+    def of(cls, known: ingest_pb2.DocumentMetadata) -> "MetadataResponse":
+        return cls(
+            title=known.title,
+            version=known.version,
+            area=known.area,
+            document_type=known.document_type,
+            publication_state=publication_state_of(known.publication_state),
+            access_level=AccessLevel(known.access_level).label,
+            groups=list(known.groups),
+            uri=known.uri,
+        )
+
+
+class DocumentResponse(BaseModel):
+    """A live document."""
+
+    document_id: str
+    source: str
+    revision: str
+    content_hash: str = Field(description="hexadecimal SHA-256 of the bytes last put")
+    chunks: int
+    metadata: MetadataResponse
+
+    @classmethod
+    def of(cls, document: ingest_pb2.Document) -> "DocumentResponse":
+        return cls(
+            document_id=document.document_id,
+            source=document.source,
+            revision=document.revision,
+            content_hash=document.content_hash,
+            chunks=document.chunks,
+            metadata=MetadataResponse.of(document.metadata),
+        )
+
+
+class DocumentsResponse(BaseModel):
+    """Live documents in order of id."""
+
+    documents: list[DocumentResponse]
+    next_page_token: str = Field(description="where the next page begins; empty on the last")
+
+    @classmethod
+    def of(cls, page: ingest_pb2.ListDocumentsResponse) -> "DocumentsResponse":
+        return cls(
+            documents=[DocumentResponse.of(document) for document in page.documents],
+            next_page_token=page.next_page_token,
+        )
+
+
+class StoredResponse(BaseModel):
+    """What became of a document."""
+
+    outcome: str = Field(examples=["added"], description="added, updated or unchanged")
+    revision: str
+    chunks: int
+    embedded: int = Field(description="chunks for which the provider was asked")
+    reused: int = Field(description="chunks that kept their earlier vector")
+    epoch: int = Field(description="from which readers see it")
+
+    @classmethod
+    def of(cls, done: ingest_pb2.PutDocumentResponse) -> "StoredResponse":
+        return cls(
+            outcome=put_outcome_of(done.outcome),
+            revision=done.revision,
+            chunks=done.chunks,
+            embedded=done.embedded,
+            reused=done.reused,
+            epoch=done.epoch,
+        )
+
+
+class ChunkResponse(BaseModel):
+    """A passage that a document would become."""
+
+    heading_path: list[str]
+    text: str
+    tokens: int = Field(description="length of what would be embedded, for the embedding model")
+    suspected_injection: bool = Field(description="the text resembles instructions to a model")
+
+    @classmethod
+    def of(cls, chunk: ingest_pb2.PreviewChunk) -> "ChunkResponse":
+        return cls(
+            heading_path=list(chunk.passage.heading_path),
+            text=passage_text(chunk.passage),
+            tokens=chunk.tokens,
+            suspected_injection=chunk.passage.suspected_injection,
+        )
+
+
+class PreviewResponse(BaseModel):
+    """A document as it would be stored."""
+
+    revision: str
+    metadata: MetadataResponse
+    chunks: list[ChunkResponse]
+
+    @classmethod
+    def of(cls, shown: ingest_pb2.PreviewDocumentResponse) -> "PreviewResponse":
+        return cls(
+            revision=shown.revision,
+            metadata=MetadataResponse.of(shown.metadata),
+            chunks=[ChunkResponse.of(chunk) for chunk in shown.chunks],
         )
 
 

@@ -77,6 +77,9 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
     ingest_seconds: float = Field(
         600, gt=0, le=3_600, description="most seconds to wait for ingest", examples=["600"]
     )
+    document_bytes: int = Field(
+        16 * 1024 * 1024, gt=0, description="largest document in bytes", examples=["16777216"]
+    )
     max_in_flight: int = Field(
         64, ge=1, description="questions answered at once by this process", examples=["64"]
     )

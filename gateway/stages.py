@@ -1,9 +1,12 @@
 """The stages over gRPC, as the gateway's own rules want them."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
-from chassis.errors import Internal, Unavailable
+from chassis.errors import Internal, InvalidInput, Unavailable
 from gateway.answer import Found, Message, Prompt, Written
+from gateway.documents import BrokenOff, Heading
 from gateway.line import Line
 from gateway.question import Question
 from gateway.search import Counts, Matches
@@ -11,6 +14,7 @@ from gateway.telling import Telling
 from gateway.wire import (
     citations_of,
     filters_message,
+    header_message,
     outcome_of,
     passage_text,
     provenance_of,
@@ -22,7 +26,10 @@ from gateway.wire import (
 from sluice.assemble.v1 import assemble_pb2, assemble_pb2_grpc
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
 from sluice.generate.v1 import generate_pb2, generate_pb2_grpc
+from sluice.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
+
+K = TypeVar("K")
 
 
 class Retrieve:
@@ -119,6 +126,64 @@ class Generate:
             if written is None:
                 raise Unavailable("generate broke off", reason="STREAM_CUT")
         return written
+
+
+class Ingest:
+    """Asks the ingest stage."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._stub: ingest_pb2_grpc.IngestServiceAsyncStub = ingest_pb2_grpc.IngestServiceStub(
+            line.channel
+        )
+
+    async def page(self, source: str, size: int, token: str) -> ingest_pb2.ListDocumentsResponse:
+        request = ingest_pb2.ListDocumentsRequest(source=source, page_size=size, page_token=token)
+        with _as_sent():
+            return await self._line.call(self._stub.ListDocuments, request)
+
+    async def put(
+        self, heading: Heading, parts: AsyncIterator[bytes]
+    ) -> ingest_pb2.PutDocumentResponse:
+        requests = _requests(ingest_pb2.PutDocumentRequest, header_message(heading), parts)
+        with _as_sent():
+            return await self._line.call(self._stub.PutDocument, requests)
+
+    async def preview(
+        self, heading: Heading, parts: AsyncIterator[bytes]
+    ) -> ingest_pb2.PreviewDocumentResponse:
+        requests = _requests(ingest_pb2.PreviewDocumentRequest, header_message(heading), parts)
+        with _as_sent():
+            return await self._line.call(self._stub.PreviewDocument, requests)
+
+    async def delete(self, document_id: str) -> bool:
+        request = ingest_pb2.DeleteDocumentRequest(document_id=document_id)
+        with _as_sent():
+            return (await self._line.call(self._stub.DeleteDocument, request)).deleted
+
+
+async def _requests(
+    kind: Callable[..., K], header: ingest_pb2.DocumentHeader, parts: AsyncIterator[bytes]
+) -> AsyncIterator[K]:
+    yield kind(header=header)
+    try:
+        async for part in parts:
+            yield kind(data=part)
+    except BrokenOff:
+        # A call that is cancelled can look to ingest as if the document were complete. A second
+        # header is refused for certain.
+        yield kind(header=header)
+
+
+@contextmanager
+def _as_sent() -> Iterator[None]:
+    """Name fields as HTTP callers write them."""
+    try:
+        yield
+    except InvalidInput as error:
+        field = error.field.removeprefix("header.").removeprefix("metadata.")
+        field = {"data": "body", "format": "Content-Type"}.get(field, field)
+        raise InvalidInput(error.message, field=field, reason=error.reason) from error
 
 
 def _task(question: Question, prompt: Prompt[Source]) -> generate_pb2.GenerateRequest:

@@ -4,13 +4,16 @@ from collections.abc import Iterable
 
 from google.protobuf.duration_pb2 import Duration
 
-from chassis.errors import InvalidInput
+from chassis.errors import Internal, InvalidInput
+from chassis.identity import AccessLevel
 from gateway.answer import Answer, Citation, Provenance, SwitchReason, Usage
+from gateway.documents import Heading
 from gateway.outcome import Acceptance, Mode, Outcome, Reason
 from gateway.question import Filters, PublicationState, Question
 from gateway.telling import Delta, Event, Retraction, RetractionReason, Stage
 from sluice.answer.v1 import answer_pb2, outcome_pb2
 from sluice.evidence.v1 import evidence_pb2
+from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1 import retrieve_pb2
 
 _STATES = {
@@ -18,6 +21,16 @@ _STATES = {
     PublicationState.PUBLISHED: evidence_pb2.PUBLICATION_STATE_PUBLISHED,
 }
 _STATE_NAMES = {number: state for state, number in _STATES.items()}
+_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_FORMATS = {
+    "": ingest_pb2.DOCUMENT_FORMAT_UNSPECIFIED,
+    "text/markdown": ingest_pb2.DOCUMENT_FORMAT_MARKDOWN,
+    "text/plain": ingest_pb2.DOCUMENT_FORMAT_TEXT,
+    "text/html": ingest_pb2.DOCUMENT_FORMAT_HTML,
+    "application/pdf": ingest_pb2.DOCUMENT_FORMAT_PDF,
+    _WORD: ingest_pb2.DOCUMENT_FORMAT_DOCX,
+}
+MEDIA_TYPES = tuple(filter(None, _FORMATS))
 _SCORE_SPACE = "SCORE_SPACE_"
 _SWITCH = "SWITCH_REASON_"
 _RETRACTION = "RETRACTION_REASON_"
@@ -54,6 +67,53 @@ def filters_message(filters: Filters) -> retrieve_pb2.Filters:
         areas=filters.areas,
         publication_states=[_STATES[state] for state in filters.publication_states],
     )
+
+
+def header_message(heading: Heading) -> ingest_pb2.DocumentHeader:
+    """Raises InvalidInput that names the field."""
+    state, level = heading.publication_state, heading.access_level
+    return ingest_pb2.DocumentHeader(
+        document_id=heading.document_id,
+        format=_FORMATS[heading.media_type],
+        source=heading.source,
+        metadata=ingest_pb2.DocumentMetadata(
+            title=heading.title,
+            version=heading.version,
+            area=heading.area,
+            document_type=heading.document_type,
+            publication_state=None if state is None else _state_number(state),
+            access_level=None if level is None else _level_number(level),
+            groups=heading.groups,
+            uri=heading.uri,
+        ),
+    )
+
+
+def _state_number(name: str) -> evidence_pb2.PublicationState.ValueType:
+    if name not in list(PublicationState):
+        raise InvalidInput("a publication state is draft or published", field="publication_state")
+    return _STATES[PublicationState(name)]
+
+
+def _level_number(name: str) -> evidence_pb2.AccessLevel.ValueType:
+    try:
+        return evidence_pb2.AccessLevel.ValueType(AccessLevel.parse(name))
+    except ValueError as error:
+        raise InvalidInput(
+            "an access level is public, team or restricted", field="access_level"
+        ) from error
+
+
+def put_outcome_of(number: ingest_pb2.PutOutcome.ValueType) -> str:
+    """added, updated or unchanged. Raises Internal for anything else."""
+    if number not in ingest_pb2.PutOutcome.values() or not number:
+        raise Internal("ingest sent an outcome outside the contract")
+    return ingest_pb2.PutOutcome.Name(number).removeprefix("PUT_OUTCOME_").lower()
+
+
+def publication_state_of(number: evidence_pb2.PublicationState.ValueType) -> str:
+    """Empty when it is not said or not known."""
+    return _STATE_NAMES.get(number, "")
 
 
 def passage_text(passage: evidence_pb2.Passage) -> str:

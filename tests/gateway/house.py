@@ -30,6 +30,7 @@ from sluice.evidence.v1 import evidence_pb2
 from sluice.generate.v1 import generate_pb2
 from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1 import retrieve_pb2
+from tests.gateway.library import Library
 
 SEATS = 3
 FLOW = ("retrieve", "assemble", "generate")
@@ -78,6 +79,7 @@ class Stage:
     called: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     server: grpc.aio.Server | None = None
+    library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:
         self.reset()
@@ -139,6 +141,7 @@ class Stage:
     def reset(self) -> None:
         self.behaviour, self.telling = self.normal, self.tell_reply
         self.checking = returning(retrieve_pb2.CheckPassagesResponse(epoch=FOUND.epoch))
+        self.library.__init__()  # type: ignore[misc] # its handlers are bound
         self.seen.clear()
         self.checked.clear()
         self.called.clear()
@@ -175,7 +178,8 @@ class Stage:
             lambda reply: reply.SerializeToString(),
         )
         title = self.name.title()
-        calls = {title: one, f"{title}Stream": many, "CheckPassages": check}
+        documents = self.library.handlers() if self.name == "ingest" else {}
+        calls = {title: one, f"{title}Stream": many, "CheckPassages": check, **documents}
         return grpc.method_handlers_generic_handler(f"sluice.{self.name}.v1.{title}Service", calls)
 
     async def stop(self) -> None:

@@ -2,17 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from urllib.parse import quote, urlencode
 
 import httpx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chassis.identity import AccessLevel
 from gateway.admission import Admission, Room
 from gateway.answer import Found, Prompt, Written
+from gateway.documents import Documents, Heading
 from gateway.door import Door
 from gateway.flow import Flow
-from gateway.identity import development_issuer
+from gateway.identity import development_issuer, development_token
 from gateway.levels import Levels
 from gateway.places import SharedPlaces
 from gateway.question import Question
@@ -21,8 +24,9 @@ from gateway.routes import web_app
 from gateway.search import Counts, Matches, Search
 from gateway.store import Store
 from gateway.telling import Telling
-from gateway.wire import filters_message
+from gateway.wire import filters_message, header_message
 from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1.retrieve_pb2 import RetrieveRequest
 from tests.gateway.house import bearer
 from tests.gateway.open_door import Boundless, Everywhere
@@ -62,12 +66,40 @@ class Stages:
         raise RuntimeError("nothing was found")
 
 
+class Shelf:
+    """Holds nothing, but puts what it is given on the wire as the real adapter does."""
+
+    async def page(self, source: str, size: int, token: str) -> ingest_pb2.ListDocumentsResponse:
+        request = ingest_pb2.ListDocumentsRequest(source=source, page_size=size, page_token=token)
+        request.SerializeToString()
+        return ingest_pb2.ListDocumentsResponse()
+
+    async def put(
+        self, heading: Heading, parts: AsyncIterator[bytes]
+    ) -> ingest_pb2.PutDocumentResponse:
+        header_message(heading).SerializeToString()
+        async for _ in parts:
+            pass
+        return ingest_pb2.PutDocumentResponse(outcome=ingest_pb2.PUT_OUTCOME_UNCHANGED)
+
+    async def preview(
+        self, heading: Heading, parts: AsyncIterator[bytes]
+    ) -> ingest_pb2.PreviewDocumentResponse:
+        raise RuntimeError("nobody previews")
+
+    async def delete(self, document_id: str) -> bool:
+        ingest_pb2.DeleteDocumentRequest(document_id=document_id).SerializeToString()
+        return True
+
+
 STAGES = Stages()
 ROOM = Room(1, Everywhere())
 ADMISSION = Admission(Boundless(), ROOM, Flow(STAGES, STAGES, STAGES))
 LEVELS = Levels({}, ROOM, SharedPlaces(Store.connect("unix:///nowhere", 1), 1, 1, 1), {})
 SEARCH = Search(ADMISSION.admitted, STAGES)
-APP = web_app(Door(ADMISSION, SEARCH, development_issuer(), Parts([]), LEVELS, answer_deadline=5))
+DOCUMENTS = Documents(Shelf())
+ISSUER, PARTS = development_issuer(), Parts([])
+APP = web_app(Door(ADMISSION, SEARCH, ISSUER, PARTS, LEVELS, 5, DOCUMENTS, 5, 100))
 JSON = {"Content-Type": "application/json"}
 
 # Every code point, lone surrogates among them.
@@ -125,6 +157,32 @@ def test_no_json_breaks_the_gateway(body: object) -> None:
 def test_no_search_breaks_the_gateway(question: dict[str, object], limit: object) -> None:
     body = json.dumps(question | {"limit": limit}).encode()
     assert is_sound(post(body, {**bearer(), **JSON}, "/v1/search"))
+
+
+NAME = st.sampled_from(
+    ["source", "title", "groups", "access_level", "publication_state", "page_size", "page_token"]
+)
+QUERY = st.lists(st.tuples(NAME, st.binary(max_size=20) | st.just("draft")), max_size=5)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.sampled_from(["PUT", "GET", "DELETE"]), st.binary(max_size=30), QUERY, st.binary(max_size=99)
+)
+def test_no_address_of_a_document_breaks_the_gateway(
+    method: str, name: bytes, query: list[tuple[str, bytes | str]], content: bytes
+) -> None:
+    token = development_token("ed", "acme", AccessLevel.TEAM, roles=["ingest"])
+    address = "/v1/documents" if method == "GET" else f"/v1/documents/{quote(name, safe='')}"
+
+    async def once() -> httpx.Response:
+        transport = httpx.ASGITransport(app=APP, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            url, headers = f"{address}?{urlencode(query)}", {"Authorization": f"Bearer {token}"}
+            return await client.request(method, url, content=content, headers=headers)
+
+    response = asyncio.run(once())
+    assert response.status_code in {200, 204} or response.json()["status"] in {400, 404}
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,185 @@
+"""The routes of documents, for the role ingest. Whose documents they are only the token says."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+
+from chassis import errors
+from gateway.departure import unless_gone
+from gateway.documents import Heading
+from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, needs, responding
+from gateway.schema import DocumentsResponse, PreviewResponse, StoredResponse
+from gateway.upload import Upload
+from gateway.wire import MEDIA_TYPES
+
+ROLE = "ingest"
+CREATED, NO_CONTENT = 201, 204
+# For ingest to let go of a document that breaks off.
+LEAVE_SECONDS = 1.0
+_ANY = ("", "application/octet-stream")
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}}
+            for kind in (*MEDIA_TYPES, "application/octet-stream")
+        },
+    }
+}
+
+T = TypeVar("T")
+Text = Annotated[str | None, Query()]
+
+
+class QueryRoute(APIRoute):
+    """A route that may read its query, which is kept from everybody else."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def asked(request: Request) -> Response:
+            scope = {**request.scope, "query_string": request.state.query_string}
+            return await handle(Request(scope, request.receive))
+
+        return asked
+
+
+def _heading(  # noqa: PLR0913 - what can be said of a document
+    request: Request,
+    *,
+    document_id: str,
+    source: Annotated[str, Query(description="what it belongs to, such as a folder")] = "http",
+    title: Text = None,
+    version: Text = None,
+    area: Text = None,
+    document_type: Text = None,
+    publication_state: Annotated[str | None, Query(examples=["draft"])] = None,
+    access_level: Annotated[str | None, Query(examples=["restricted"])] = None,
+    groups: Annotated[list[str], Query(description="of which a reader needs one")] = [],  # noqa: B006 - FastAPI's own way
+    uri: Text = None,
+) -> Heading:
+    return Heading(
+        document_id,
+        source,
+        _media_type(request.headers.get("content-type", "")),
+        title,
+        version,
+        area,
+        document_type,
+        publication_state,
+        access_level,
+        tuple(groups),
+        uri,
+    )
+
+
+def _media_type(header: str) -> str:
+    kind = header.partition(";")[0].strip().lower()
+    if kind in _ANY:
+        return ""
+    if kind not in MEDIA_TYPES:
+        raise errors.InvalidInput(
+            "documents of this kind are not read; without a kind the id's extension tells it",
+            field="Content-Type",
+            reason="UNSUPPORTED_FORMAT",
+        )
+    return kind
+
+
+Headed = Annotated[Heading, Depends(_heading)]
+
+
+def router(door: Door) -> APIRouter:
+    router = APIRouter(route_class=QueryRoute)
+
+    async def enter(bearer: Bearer, seconds: str | None) -> None:
+        needs(ROLE, await door.enter(bearer, seconds, door.ingest_deadline))
+
+    @router.get("/v1/documents", response_model=DocumentsResponse, responses=REFUSALS)
+    async def documents(
+        bearer: Bearer,
+        source: str = "",
+        page_size: Annotated[int, Query(ge=1, le=1_000)] = 100,
+        page_token: str = "",
+        seconds: Seconds = None,
+    ) -> Response:
+        """List the live documents of the caller's tenant in order of id."""
+        await enter(bearer, seconds)
+        page = await door.documents.page(source, page_size, page_token)
+        return responding(DocumentsResponse.of(page))
+
+    @router.put(
+        "/v1/documents/{document_id:path}",  # noqa: FAST003 - the heading has it
+        response_model=StoredResponse,
+        responses={CREATED: {"model": StoredResponse}, **REFUSALS},
+        openapi_extra=_BODY,
+    )
+    async def put(
+        request: Request, heading: Headed, bearer: Bearer, seconds: Seconds = None
+    ) -> Response:
+        """Store a document so that searches find it: 201 when it is new.
+
+        The same content and metadata change nothing. Ids may hold slashes.
+        """
+        await enter(bearer, seconds)
+        upload = Upload(request, door.document_bytes)
+        done = await _uploaded(upload, lambda parts: door.documents.put(heading, parts))
+        if done is None:
+            return Response(status_code=CLIENT_GONE)
+        stored = StoredResponse.of(done)
+        return responding(stored, CREATED if stored.outcome == "added" else 200)
+
+    @router.post(
+        "/v1/documents:preview",
+        response_model=PreviewResponse,
+        responses=REFUSALS,
+        openapi_extra=_BODY,
+    )
+    async def preview(
+        request: Request, heading: Headed, bearer: Bearer, seconds: Seconds = None
+    ) -> Response:
+        """Show the passages that a document would become. Nothing is stored."""
+        await enter(bearer, seconds)
+        upload = Upload(request, door.document_bytes)
+        shown = await _uploaded(upload, lambda parts: door.documents.preview(heading, parts))
+        if shown is None:
+            return Response(status_code=CLIENT_GONE)
+        # As large as the document: others do not wait for it.
+        return await asyncio.to_thread(lambda: responding(PreviewResponse.of(shown)))
+
+    @router.delete("/v1/documents/{document_id:path}", status_code=NO_CONTENT, responses=REFUSALS)
+    async def delete(document_id: str, bearer: Bearer, seconds: Seconds = None) -> Response:
+        """Retire a document: no search that begins after this finds it."""
+        await enter(bearer, seconds)
+        await door.documents.delete(document_id)
+        return Response(status_code=NO_CONTENT)
+
+    return router
+
+
+async def _uploaded(
+    upload: Upload, hand_on: Callable[[AsyncIterator[bytes]], Awaitable[T]]
+) -> T | None:
+    """What comes of the upload, or None when the client left. Raises why it broke off."""
+
+    async def work() -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+                upload.breaks = lambda: limit.reschedule(loop.time() + LEAVE_SECONDS)
+                done = await hand_on(upload.parts())
+        except (errors.SluiceError, TimeoutError):
+            if upload.failure is None:
+                raise
+        if upload.failure is not None:
+            raise upload.failure
+        return done
+
+    try:
+        return await unless_gone(upload.receive, work())
+    except ClientDisconnect:
+        return None

@@ -1,10 +1,11 @@
 """A block that is too large for a passage, divided where it hurts least."""
 
 import re
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import regex  # type: ignore[import-untyped] # published without types
 
@@ -107,7 +108,8 @@ class _Division:
     def parts(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[tuple[int, int]]:
         """Ranges without blank edges that cover all but blank text."""
         cut, *finer = levels
-        bounds = [start, *self._watched(cut(self._text, start, end)), end]
+        # A word of a whole document has millions.
+        bounds = array("I", chain((start,), self._watched(cut(self._text, start, end)), (end,)))
         first = 0
         while first < len(bounds) - 1:
             last = self._end(bounds, first, len(finer))

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 import regex  # type: ignore[import-untyped] # published without types
 from hypothesis import given, settings
@@ -142,6 +144,16 @@ def test_a_large_block_ends_in_good_time(kind: Kind) -> None:
     block = Block(kind, 0, len(text), (0,))
     found = pieces(text, block, lambda part: len(part) <= 100)
     assert 2_000 <= len(found) <= 2_100
+
+
+def test_dividing_a_long_word_takes_few_bytes_a_character() -> None:
+    length = 200_000
+    tracemalloc.start()
+    found = divided("x" * length, length // 8)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "".join(found) == "x" * length
+    assert peak < 16 * length
 
 
 def test_a_word_without_end_is_left_as_soon_as_nobody_waits_for_its_pieces() -> None:

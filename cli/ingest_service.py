@@ -88,7 +88,9 @@ class IngestService:
         self._token = token
 
     async def put(self, document_id: str, source: str, content: bytes) -> Stored:
-        header = ingest_pb2.DocumentHeader(document_id=document_id, source=source)
+        header = ingest_pb2.DocumentHeader(
+            document_id=document_id, source=source, size=len(content)
+        )
         first = ingest_pb2.PutDocumentRequest(header=header)
         rest = (ingest_pb2.PutDocumentRequest(data=part) for part in _parts(content))
         reply = await self._call(self._stub.PutDocument, chain([first], rest), PUT_LIMIT)

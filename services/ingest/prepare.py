@@ -40,12 +40,16 @@ _EXTENSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the caller says of the bytes. No format means by the id's extension."""
+    """What the caller says of the bytes. No format means by the id's extension.
+
+    `size` is their number where the caller knows it.
+    """
 
     document_id: str
     source: str
     format: Format | None = None
     given: Given = field(default_factory=Given)
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ class IngestServicer(IngestServiceServicer):
     async def _received(self, parts: AsyncIterator[wire.Part]) -> tuple[Header, bytes]:
         header = await wire.header(parts)
         check(header)
-        return header, await wire.data(parts, header.document_id, self._document_bytes)
+        return header, await wire.data(parts, header, self._document_bytes)
 
 
 def _tenant(role: str = ROLE) -> str:

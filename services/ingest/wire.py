@@ -73,11 +73,17 @@ async def header(parts: AsyncIterator[Part]) -> Header:
         source=sent.source,
         format=_FORMATS[sent.format],
         given=_given(sent.metadata) if sent.HasField("metadata") else Given(),
+        size=sent.size if sent.HasField("size") else None,
     )
 
 
-async def data(parts: AsyncIterator[Part], name: str, limit: int) -> bytes:
-    """The bytes after the header. Raises InvalidInput as soon as they are more than `limit`."""
+async def data(parts: AsyncIterator[Part], header: Header, limit: int) -> bytes:
+    """The bytes after the header.
+
+    Raises InvalidInput as soon as they are more than `limit`, and when they are not those that the
+    header promised.
+    """
+    name = header.document_id
     received = bytearray()
     async for part in parts:
         if part.WhichOneof("part") != "data":
@@ -93,6 +99,12 @@ async def data(parts: AsyncIterator[Part], name: str, limit: int) -> bytes:
                 f"{name}: more than {limit:,} bytes", field="data", reason="DOCUMENT_TOO_LARGE"
             )
         received += part.data
+    if header.size is not None and header.size != len(received):
+        raise InvalidInput(
+            f"{name}: {len(received):,} bytes came of {header.size:,}; send it again",
+            field="header.size",
+            reason="INCOMPLETE",
+        )
     return bytes(received)
 
 

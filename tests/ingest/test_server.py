@@ -395,3 +395,13 @@ async def test_abandoned_work_holds_up_neither_others_nor_the_end(
         assert await asyncio.to_thread(stage.process.wait, GRACE) == 0
     finally:
         stage.kill()
+
+
+async def test_a_stream_that_lacks_some_of_its_bytes_is_refused(stage: Part) -> None:
+    header = pb.DocumentHeader(document_id="half.md", source="guides", size=100)
+    async with Publisher(stage.port, "half") as publisher:
+        error = await refused(publisher.put(b"# Half of it", header))
+        assert (type(error), error.reason) == (InvalidInput, "INCOMPLETE")
+        assert not (await publisher.page()).documents
+        whole = pb.DocumentHeader(document_id="half.md", source="guides", size=12)
+        assert (await publisher.put(b"# Half of it", whole)).outcome == pb.PUT_OUTCOME_ADDED

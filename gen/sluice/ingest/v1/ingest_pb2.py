@@ -25,49 +25,49 @@ _sym_db = _symbol_database.Default()
 from sluice.evidence.v1 import evidence_pb2 as sluice_dot_evidence_dot_v1_dot_evidence__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsluice/ingest/v1/ingest.proto\x12\x10sluice.ingest.v1\x1a!sluice/evidence/v1/evidence.proto\"\xaf\x01\n\x0e\x44ocumentHeader\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x30\n\x06\x66ormat\x18\x02 \x01(\x0e\x32 .sluice.ingest.v1.DocumentFormat\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x39\n\x08metadata\x18\x04 \x01(\x0b\x32\".sluice.ingest.v1.DocumentMetadataH\x00\x88\x01\x01\x42\x0b\n\t_metadata\"\xef\x02\n\x10\x44ocumentMetadata\x12\x12\n\x05title\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07version\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x11\n\x04\x61rea\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x1a\n\rdocument_type\x18\x04 \x01(\tH\x03\x88\x01\x01\x12\x44\n\x11publication_state\x18\x05 \x01(\x0e\x32$.sluice.evidence.v1.PublicationStateH\x04\x88\x01\x01\x12:\n\x0c\x61\x63\x63\x65ss_level\x18\x06 \x01(\x0e\x32\x1f.sluice.evidence.v1.AccessLevelH\x05\x88\x01\x01\x12\x0e\n\x06groups\x18\x07 \x03(\t\x12\x10\n\x03uri\x18\x08 \x01(\tH\x06\x88\x01\x01\x42\x08\n\x06_titleB\n\n\x08_versionB\x07\n\x05_areaB\x10\n\x0e_document_typeB\x14\n\x12_publication_stateB\x0f\n\r_access_levelB\x06\n\x04_uri\"`\n\x12PutDocumentRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .sluice.ingest.v1.DocumentHeaderH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\x97\x01\n\x13PutDocumentResponse\x12-\n\x07outcome\x18\x01 \x01(\x0e\x32\x1c.sluice.ingest.v1.PutOutcome\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x10\n\x08\x65mbedded\x18\x04 \x01(\r\x12\x0e\n\x06reused\x18\x05 \x01(\r\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\"d\n\x16PreviewDocumentRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .sluice.ingest.v1.DocumentHeaderH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"e\n\x0cPreviewChunk\x12,\n\x07passage\x18\x01 \x01(\x0b\x32\x1b.sluice.evidence.v1.Passage\x12\x17\n\x0f\x65mbedding_input\x18\x02 \x01(\t\x12\x0e\n\x06tokens\x18\x03 \x01(\r\"\x91\x01\n\x17PreviewDocumentResponse\x12\x10\n\x08revision\x18\x01 \x01(\t\x12\x34\n\x08metadata\x18\x02 \x01(\x0b\x32\".sluice.ingest.v1.DocumentMetadata\x12.\n\x06\x63hunks\x18\x03 \x03(\x0b\x32\x1e.sluice.ingest.v1.PreviewChunk\",\n\x15\x44\x65leteDocumentRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\"8\n\x16\x44\x65leteDocumentResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"M\n\x14ListDocumentsRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x9d\x01\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_hash\x18\x04 \x01(\t\x12\x34\n\x08metadata\x18\x05 \x01(\x0b\x32\".sluice.ingest.v1.DocumentMetadata\x12\x0e\n\x06\x63hunks\x18\x06 \x01(\r\"_\n\x15ListDocumentsResponse\x12-\n\tdocuments\x18\x01 \x03(\x0b\x32\x1a.sluice.ingest.v1.Document\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x16ReconcileSourceRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\x13\n\x0b\x61llow_empty\x18\x03 \x01(\x08\"9\n\x17ReconcileSourceResponse\x12\x0f\n\x07retired\x18\x01 \x03(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"G\n\x17SwitchCollectionRequest\x12\x15\n\rallow_missing\x18\x01 \x01(\x08\x12\x15\n\rdrop_previous\x18\x02 \x01(\x08\"N\n\x18SwitchCollectionResponse\x12\x0f\n\x07\x63urrent\x18\x01 \x01(\t\x12\x10\n\x08previous\x18\x02 \x01(\t\x12\x0f\n\x07missing\x18\x03 \x01(\r*\xb6\x01\n\x0e\x44ocumentFormat\x12\x1f\n\x1b\x44OCUMENT_FORMAT_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44OCUMENT_FORMAT_MARKDOWN\x10\x01\x12\x18\n\x14\x44OCUMENT_FORMAT_TEXT\x10\x02\x12\x18\n\x14\x44OCUMENT_FORMAT_HTML\x10\x03\x12\x17\n\x13\x44OCUMENT_FORMAT_PDF\x10\x04\x12\x18\n\x14\x44OCUMENT_FORMAT_DOCX\x10\x05*t\n\nPutOutcome\x12\x1b\n\x17PUT_OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11PUT_OUTCOME_ADDED\x10\x01\x12\x17\n\x13PUT_OUTCOME_UPDATED\x10\x02\x12\x19\n\x15PUT_OUTCOME_UNCHANGED\x10\x03\x32\xf1\x04\n\rIngestService\x12\\\n\x0bPutDocument\x12$.sluice.ingest.v1.PutDocumentRequest\x1a%.sluice.ingest.v1.PutDocumentResponse(\x01\x12h\n\x0fPreviewDocument\x12(.sluice.ingest.v1.PreviewDocumentRequest\x1a).sluice.ingest.v1.PreviewDocumentResponse(\x01\x12\x63\n\x0e\x44\x65leteDocument\x12\'.sluice.ingest.v1.DeleteDocumentRequest\x1a(.sluice.ingest.v1.DeleteDocumentResponse\x12`\n\rListDocuments\x12&.sluice.ingest.v1.ListDocumentsRequest\x1a\'.sluice.ingest.v1.ListDocumentsResponse\x12\x66\n\x0fReconcileSource\x12(.sluice.ingest.v1.ReconcileSourceRequest\x1a).sluice.ingest.v1.ReconcileSourceResponse\x12i\n\x10SwitchCollection\x12).sluice.ingest.v1.SwitchCollectionRequest\x1a*.sluice.ingest.v1.SwitchCollectionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsluice/ingest/v1/ingest.proto\x12\x10sluice.ingest.v1\x1a!sluice/evidence/v1/evidence.proto\"\xcb\x01\n\x0e\x44ocumentHeader\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x30\n\x06\x66ormat\x18\x02 \x01(\x0e\x32 .sluice.ingest.v1.DocumentFormat\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x39\n\x08metadata\x18\x04 \x01(\x0b\x32\".sluice.ingest.v1.DocumentMetadataH\x00\x88\x01\x01\x12\x11\n\x04size\x18\x05 \x01(\x04H\x01\x88\x01\x01\x42\x0b\n\t_metadataB\x07\n\x05_size\"\xef\x02\n\x10\x44ocumentMetadata\x12\x12\n\x05title\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07version\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x11\n\x04\x61rea\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x1a\n\rdocument_type\x18\x04 \x01(\tH\x03\x88\x01\x01\x12\x44\n\x11publication_state\x18\x05 \x01(\x0e\x32$.sluice.evidence.v1.PublicationStateH\x04\x88\x01\x01\x12:\n\x0c\x61\x63\x63\x65ss_level\x18\x06 \x01(\x0e\x32\x1f.sluice.evidence.v1.AccessLevelH\x05\x88\x01\x01\x12\x0e\n\x06groups\x18\x07 \x03(\t\x12\x10\n\x03uri\x18\x08 \x01(\tH\x06\x88\x01\x01\x42\x08\n\x06_titleB\n\n\x08_versionB\x07\n\x05_areaB\x10\n\x0e_document_typeB\x14\n\x12_publication_stateB\x0f\n\r_access_levelB\x06\n\x04_uri\"`\n\x12PutDocumentRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .sluice.ingest.v1.DocumentHeaderH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\x97\x01\n\x13PutDocumentResponse\x12-\n\x07outcome\x18\x01 \x01(\x0e\x32\x1c.sluice.ingest.v1.PutOutcome\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x10\n\x08\x65mbedded\x18\x04 \x01(\r\x12\x0e\n\x06reused\x18\x05 \x01(\r\x12\r\n\x05\x65poch\x18\x06 \x01(\x04\"d\n\x16PreviewDocumentRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .sluice.ingest.v1.DocumentHeaderH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"e\n\x0cPreviewChunk\x12,\n\x07passage\x18\x01 \x01(\x0b\x32\x1b.sluice.evidence.v1.Passage\x12\x17\n\x0f\x65mbedding_input\x18\x02 \x01(\t\x12\x0e\n\x06tokens\x18\x03 \x01(\r\"\x91\x01\n\x17PreviewDocumentResponse\x12\x10\n\x08revision\x18\x01 \x01(\t\x12\x34\n\x08metadata\x18\x02 \x01(\x0b\x32\".sluice.ingest.v1.DocumentMetadata\x12.\n\x06\x63hunks\x18\x03 \x03(\x0b\x32\x1e.sluice.ingest.v1.PreviewChunk\",\n\x15\x44\x65leteDocumentRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\"8\n\x16\x44\x65leteDocumentResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"M\n\x14ListDocumentsRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x9d\x01\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_hash\x18\x04 \x01(\t\x12\x34\n\x08metadata\x18\x05 \x01(\x0b\x32\".sluice.ingest.v1.DocumentMetadata\x12\x0e\n\x06\x63hunks\x18\x06 \x01(\r\"_\n\x15ListDocumentsResponse\x12-\n\tdocuments\x18\x01 \x03(\x0b\x32\x1a.sluice.ingest.v1.Document\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x16ReconcileSourceRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\x13\n\x0b\x61llow_empty\x18\x03 \x01(\x08\"9\n\x17ReconcileSourceResponse\x12\x0f\n\x07retired\x18\x01 \x03(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"G\n\x17SwitchCollectionRequest\x12\x15\n\rallow_missing\x18\x01 \x01(\x08\x12\x15\n\rdrop_previous\x18\x02 \x01(\x08\"N\n\x18SwitchCollectionResponse\x12\x0f\n\x07\x63urrent\x18\x01 \x01(\t\x12\x10\n\x08previous\x18\x02 \x01(\t\x12\x0f\n\x07missing\x18\x03 \x01(\r*\xb6\x01\n\x0e\x44ocumentFormat\x12\x1f\n\x1b\x44OCUMENT_FORMAT_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44OCUMENT_FORMAT_MARKDOWN\x10\x01\x12\x18\n\x14\x44OCUMENT_FORMAT_TEXT\x10\x02\x12\x18\n\x14\x44OCUMENT_FORMAT_HTML\x10\x03\x12\x17\n\x13\x44OCUMENT_FORMAT_PDF\x10\x04\x12\x18\n\x14\x44OCUMENT_FORMAT_DOCX\x10\x05*t\n\nPutOutcome\x12\x1b\n\x17PUT_OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11PUT_OUTCOME_ADDED\x10\x01\x12\x17\n\x13PUT_OUTCOME_UPDATED\x10\x02\x12\x19\n\x15PUT_OUTCOME_UNCHANGED\x10\x03\x32\xf1\x04\n\rIngestService\x12\\\n\x0bPutDocument\x12$.sluice.ingest.v1.PutDocumentRequest\x1a%.sluice.ingest.v1.PutDocumentResponse(\x01\x12h\n\x0fPreviewDocument\x12(.sluice.ingest.v1.PreviewDocumentRequest\x1a).sluice.ingest.v1.PreviewDocumentResponse(\x01\x12\x63\n\x0e\x44\x65leteDocument\x12\'.sluice.ingest.v1.DeleteDocumentRequest\x1a(.sluice.ingest.v1.DeleteDocumentResponse\x12`\n\rListDocuments\x12&.sluice.ingest.v1.ListDocumentsRequest\x1a\'.sluice.ingest.v1.ListDocumentsResponse\x12\x66\n\x0fReconcileSource\x12(.sluice.ingest.v1.ReconcileSourceRequest\x1a).sluice.ingest.v1.ReconcileSourceResponse\x12i\n\x10SwitchCollection\x12).sluice.ingest.v1.SwitchCollectionRequest\x1a*.sluice.ingest.v1.SwitchCollectionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sluice.ingest.v1.ingest_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DOCUMENTFORMAT']._serialized_start=1977
-  _globals['_DOCUMENTFORMAT']._serialized_end=2159
-  _globals['_PUTOUTCOME']._serialized_start=2161
-  _globals['_PUTOUTCOME']._serialized_end=2277
+  _globals['_DOCUMENTFORMAT']._serialized_start=2005
+  _globals['_DOCUMENTFORMAT']._serialized_end=2187
+  _globals['_PUTOUTCOME']._serialized_start=2189
+  _globals['_PUTOUTCOME']._serialized_end=2305
   _globals['_DOCUMENTHEADER']._serialized_start=87
-  _globals['_DOCUMENTHEADER']._serialized_end=262
-  _globals['_DOCUMENTMETADATA']._serialized_start=265
-  _globals['_DOCUMENTMETADATA']._serialized_end=632
-  _globals['_PUTDOCUMENTREQUEST']._serialized_start=634
-  _globals['_PUTDOCUMENTREQUEST']._serialized_end=730
-  _globals['_PUTDOCUMENTRESPONSE']._serialized_start=733
-  _globals['_PUTDOCUMENTRESPONSE']._serialized_end=884
-  _globals['_PREVIEWDOCUMENTREQUEST']._serialized_start=886
-  _globals['_PREVIEWDOCUMENTREQUEST']._serialized_end=986
-  _globals['_PREVIEWCHUNK']._serialized_start=988
-  _globals['_PREVIEWCHUNK']._serialized_end=1089
-  _globals['_PREVIEWDOCUMENTRESPONSE']._serialized_start=1092
-  _globals['_PREVIEWDOCUMENTRESPONSE']._serialized_end=1237
-  _globals['_DELETEDOCUMENTREQUEST']._serialized_start=1239
-  _globals['_DELETEDOCUMENTREQUEST']._serialized_end=1283
-  _globals['_DELETEDOCUMENTRESPONSE']._serialized_start=1285
-  _globals['_DELETEDOCUMENTRESPONSE']._serialized_end=1341
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=1343
-  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1420
-  _globals['_DOCUMENT']._serialized_start=1423
-  _globals['_DOCUMENT']._serialized_end=1580
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1582
-  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=1677
-  _globals['_RECONCILESOURCEREQUEST']._serialized_start=1679
-  _globals['_RECONCILESOURCEREQUEST']._serialized_end=1762
-  _globals['_RECONCILESOURCERESPONSE']._serialized_start=1764
-  _globals['_RECONCILESOURCERESPONSE']._serialized_end=1821
-  _globals['_SWITCHCOLLECTIONREQUEST']._serialized_start=1823
-  _globals['_SWITCHCOLLECTIONREQUEST']._serialized_end=1894
-  _globals['_SWITCHCOLLECTIONRESPONSE']._serialized_start=1896
-  _globals['_SWITCHCOLLECTIONRESPONSE']._serialized_end=1974
-  _globals['_INGESTSERVICE']._serialized_start=2280
-  _globals['_INGESTSERVICE']._serialized_end=2905
+  _globals['_DOCUMENTHEADER']._serialized_end=290
+  _globals['_DOCUMENTMETADATA']._serialized_start=293
+  _globals['_DOCUMENTMETADATA']._serialized_end=660
+  _globals['_PUTDOCUMENTREQUEST']._serialized_start=662
+  _globals['_PUTDOCUMENTREQUEST']._serialized_end=758
+  _globals['_PUTDOCUMENTRESPONSE']._serialized_start=761
+  _globals['_PUTDOCUMENTRESPONSE']._serialized_end=912
+  _globals['_PREVIEWDOCUMENTREQUEST']._serialized_start=914
+  _globals['_PREVIEWDOCUMENTREQUEST']._serialized_end=1014
+  _globals['_PREVIEWCHUNK']._serialized_start=1016
+  _globals['_PREVIEWCHUNK']._serialized_end=1117
+  _globals['_PREVIEWDOCUMENTRESPONSE']._serialized_start=1120
+  _globals['_PREVIEWDOCUMENTRESPONSE']._serialized_end=1265
+  _globals['_DELETEDOCUMENTREQUEST']._serialized_start=1267
+  _globals['_DELETEDOCUMENTREQUEST']._serialized_end=1311
+  _globals['_DELETEDOCUMENTRESPONSE']._serialized_start=1313
+  _globals['_DELETEDOCUMENTRESPONSE']._serialized_end=1369
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_start=1371
+  _globals['_LISTDOCUMENTSREQUEST']._serialized_end=1448
+  _globals['_DOCUMENT']._serialized_start=1451
+  _globals['_DOCUMENT']._serialized_end=1608
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_start=1610
+  _globals['_LISTDOCUMENTSRESPONSE']._serialized_end=1705
+  _globals['_RECONCILESOURCEREQUEST']._serialized_start=1707
+  _globals['_RECONCILESOURCEREQUEST']._serialized_end=1790
+  _globals['_RECONCILESOURCERESPONSE']._serialized_start=1792
+  _globals['_RECONCILESOURCERESPONSE']._serialized_end=1849
+  _globals['_SWITCHCOLLECTIONREQUEST']._serialized_start=1851
+  _globals['_SWITCHCOLLECTIONREQUEST']._serialized_end=1922
+  _globals['_SWITCHCOLLECTIONRESPONSE']._serialized_start=1924
+  _globals['_SWITCHCOLLECTIONRESPONSE']._serialized_end=2002
+  _globals['_INGESTSERVICE']._serialized_start=2308
+  _globals['_INGESTSERVICE']._serialized_end=2933
 # @@protoc_insertion_point(module_scope)

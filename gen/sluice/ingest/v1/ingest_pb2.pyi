@@ -94,6 +94,7 @@ class DocumentHeader(_message.Message):
     FORMAT_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """Tenant-wide id, 1 to 512 characters; for files the path below the folder."""
     format: Global___DocumentFormat.ValueType
@@ -101,6 +102,10 @@ class DocumentHeader(_message.Message):
     source: _builtins.str
     """Name of the source it came from, such as a folder; what ReconcileSource
     compares. 1 to 128 characters.
+    """
+    size: _builtins.int
+    """Number of the bytes that follow, where the sender knows it. Others than
+    these are refused: a stream that its sender gave up can look complete.
     """
     @_builtins.property
     def metadata(self) -> Global___DocumentMetadata:
@@ -115,14 +120,20 @@ class DocumentHeader(_message.Message):
         format: Global___DocumentFormat.ValueType = ...,
         source: _builtins.str = ...,
         metadata: Global___DocumentMetadata | None = ...,
+        size: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_metadata", b"_metadata", "metadata", b"metadata"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_metadata", b"_metadata", "_size", b"_size", "metadata", b"metadata", "size", b"size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_metadata", b"_metadata", "document_id", b"document_id", "format", b"format", "metadata", b"metadata", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_metadata", b"_metadata", "_size", b"_size", "document_id", b"document_id", "format", b"format", "metadata", b"metadata", "size", b"size", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__metadata: _TypeAlias = _typing.Literal["metadata"]  # noqa: Y015
     _WhichOneofArgType__metadata: _TypeAlias = _typing.Literal["_metadata", b"_metadata"]  # noqa: Y015
+    _WhichOneofReturnType__size: _TypeAlias = _typing.Literal["size"]  # noqa: Y015
+    _WhichOneofArgType__size: _TypeAlias = _typing.Literal["_size", b"_size"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__metadata) -> _WhichOneofReturnType__metadata | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__size) -> _WhichOneofReturnType__size | None: ...
 
 Global___DocumentHeader: _TypeAlias = DocumentHeader  # noqa: Y015
 

@@ -47,6 +47,58 @@ _OPPOSITES = {
 }
 
 
+# Words of which one in another's place turns a sentence around, by what they tell: each side in the
+# languages of the vocabulary, folded. "mais" and "mas" mean "more" in one and "but" in another.
+_TURNS: tuple[tuple[frozenset[str], ...], ...] = tuple(
+    tuple(frozenset(side.split()) for side in sides)
+    for sides in (
+        (
+            "before vor bevor vorher antes avant",
+            "after nach nachdem danach depois apos despues apres",
+        ),
+        ("more mehr plus", "less fewer weniger menos moins"),
+        (
+            "first erste ersten erster erstes primeiro primeira primero primera premier premiere",
+            "second zweite zweiten zweiter zweites segundo segunda deuxieme",
+            "third dritte dritten dritter drittes terceiro terceira tercero tercera troisieme",
+            "last letzte letzten letzter letztes ultimo ultima dernier derniere",
+        ),
+        (
+            "may can could might darf durfen kann konnen pode podem puede pueden peut peuvent",
+            "must shall muss mussen deve devem debe deben doit doivent",
+        ),
+        ("always immer sempre siempre toujours", "sometimes manchmal vezes veces parfois"),
+        ("only nur apenas somente solo seulement", "also auch tambem tambien aussi"),
+        ("above oberhalb uber acima encima dessus", "below unterhalb unter abaixo debajo dessous"),
+        (
+            "increase increases raise raises rise rises",
+            "decrease decreases lower lowers fall falls",
+        ),
+        ("open opens opened", "close closes closed"),
+        ("start starts started", "stop stops stopped"),
+        ("enable enables enabled", "disable disables disabled"),
+        ("earlier fruher", "later spater"),
+    )
+)
+
+Turns = tuple[frozenset[int], ...]
+
+
+def turns(text: str) -> Turns:
+    """Which sides of the pairs a sentence takes, pair by pair."""
+    told = frozenset(words(plain(text)))
+    return tuple(
+        frozenset(at for at, side in enumerate(sides) if not told.isdisjoint(side))
+        for sides in _TURNS
+    )
+
+
+def opposes(told: Turns, shown: Turns) -> bool:
+    """Whether both take sides in a pair, and no side together."""
+    pairs = zip(told, shown, strict=True)
+    return any(ours and theirs and ours.isdisjoint(theirs) for ours, theirs in pairs)
+
+
 def is_negated(text: str, language: str) -> bool:
     """Whether a sentence denies; "not without" does not."""
     shown = _WORDED.sub(" ", plain(text).replace("\u2019", "'"))

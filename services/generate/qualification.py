@@ -35,7 +35,7 @@ from services.generate import contract
 Level = Literal["public", "team", "restricted"]
 
 # Raised by hand with every change to what an answer is judged by: contract, marks, support, repair.
-VALIDATION = 3
+VALIDATION = 4
 
 
 class Unqualified(ValueError):

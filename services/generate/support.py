@@ -7,7 +7,15 @@ from functools import lru_cache
 
 from services.generate import words
 from services.generate.names import beginnings, names, stands_for
-from services.generate.polarity import Bound, bounds, contradicts, is_negated
+from services.generate.polarity import (
+    Bound,
+    Turns,
+    bounds,
+    contradicts,
+    is_negated,
+    opposes,
+    turns,
+)
 from services.generate.quantities import KANJI_NUMBER, Quantity, quantities
 from services.generate.sentences import Span, lines, sentences
 from services.generate.units import NUMBER_WORDS, SHARES, UNITS
@@ -21,6 +29,10 @@ NEAR = 0.9
 # A number counts where the words of its sentence carry this share of what the closest ones do, and
 # this share where those tell another number of its kind.
 BESIDE, BESIDE_RIVAL = 0.3, 0.7
+
+# Two sentences say the same of all but one thing: this many content words at least, and this many
+# apart at most.
+SPOKEN, ONE = 3, 1.2
 
 _CLAUSE = re.compile(
     r"[,:](?!\d)\s*|[;\u3001\uff0c\uff1b\uff1a\u2013\u2014]\s*"
@@ -43,6 +55,7 @@ class Told:
     is_negated: bool
     # Clause by clause.
     negated: tuple[bool, ...]
+    turns: Turns
 
     @classmethod
     def read(cls, text: str, language: str) -> "Told":
@@ -52,6 +65,7 @@ class Told:
             bounds(text),
             is_negated(text, language),
             tuple(is_negated(clause, language) for clause in _clauses(text)),
+            turns(text),
         )
 
 
@@ -103,6 +117,7 @@ def support(
         not _DATED.intersection(told.words) <= shown
         or not judged.carries_quantities()
         or judged.is_turned()
+        or judged.is_opposed()
         or not all(_is_named(name, carriers) for name in names(statement, language))
         or not all(
             _is_named(beginning[0], carriers)
@@ -152,6 +167,25 @@ class _Judged:
         # One clause may say it all, and what its sentence adds is negated or not.
         clauses, clause = self._nearest(self._clauses)
         return clause < NEAR * closest or not self._agrees(clauses)
+
+    def is_opposed(self) -> bool:
+        """Whether sentences of the same words but one take the other side of a pair, all of them.
+
+        Where one is negated, "may not" and "must not" say the same: those are left to `is_turned`.
+        """
+        if self._told.is_negated:
+            return False
+        twins = [
+            told
+            for each in self._sentences
+            for _, told in each
+            if not told.is_negated and self._is_same_but_one(told)
+        ]
+        return bool(twins) and all(opposes(self._told.turns, each.turns) for each in twins)
+
+    def _is_same_but_one(self, shown: Told) -> bool:
+        most = max(len(shown.words), len(self._told.words))
+        return most >= SPOKEN and self._by_words(shown) >= most - ONE
 
     def _is_twisted(self, shown: Sequence[Told]) -> bool:
         """Whether sentences of the same words and clauses negate other clauses, all of them."""

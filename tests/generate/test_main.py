@@ -69,7 +69,7 @@ def qualify(settings: GenerateSettings, **changed: object) -> None:
         "served_model": MODEL,
         "instructions_versions": ["en-1"],
         "schema_version": SCHEMA_VERSION,
-        "validation_version": "3:0.5",
+        "validation_version": "4:0.5",
         "levels": ["restricted"],
         "mode": "full",
         "passed": True,

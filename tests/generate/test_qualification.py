@@ -39,7 +39,7 @@ WRITTEN = {
     "served_model": "small-2026-10",
     "instructions_versions": ["en-1", "de-1"],
     "schema_version": SCHEMA_VERSION,
-    "validation_version": "3:0.5",
+    "validation_version": "4:0.5",
     "levels": ["public", "team"],
     "mode": "review",
     "passed": True,

@@ -34,7 +34,7 @@ def report(folder: Path, endpoint: Endpoint, **changed: object) -> Path:
         "served_model": "small-2026",
         "instructions_versions": ["en-1"],
         "schema_version": SCHEMA_VERSION,
-        "validation_version": "3:0.5",
+        "validation_version": "4:0.5",
         "levels": ["public"],
         "mode": "full",
         "passed": True,

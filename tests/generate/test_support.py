@@ -128,3 +128,23 @@ def test_the_floor_parts_what_is_carried_from_what_is_not(
     assert len(carried) + len(wrong) > 120
     assert sum(each < FLOOR for each in carried) <= needless
     assert sum(each >= FLOOR for each in wrong) <= missed
+
+
+@pytest.mark.parametrize(
+    ("shown", "turned"),
+    [
+        ("Leave is granted after 10 working days of notice.", ("after", "before")),
+        ("The first pipeline deploys the release candidate.", ("first", "second")),
+        ("Visitors must sign the register at the gate.", ("must", "may")),
+        ("Only the duty officer opens the north gate.", ("Only", "Also")),
+        ("Pay more than the standard fare on the night ferry.", ("more", "less")),
+        ("Der Antrag wird vor der Wartung gestellt.", ("vor", "nach")),
+        ("O pedido é feito antes da manutenção anual.", ("antes", "depois")),
+    ],
+)
+def test_an_order_a_duty_or_an_extent_that_was_exchanged_is_not_carried(
+    shown: str, turned: tuple[str, str]
+) -> None:
+    carriers = [Carrier.read(shown)]
+    assert support(shown, carriers) == 1.0
+    assert support(shown.replace(*turned), carriers) <= BROKEN

@@ -6,8 +6,8 @@ STAMP := $(VENV)/.installed
 LLM_STAMP := $(VENV)/.installed-llm
 # Settings file in local/profiles that `make up` starts.
 PROFILE ?= embedded
-# Test processes at once; 0 runs everything in one, which is slower and steadier.
-WORKERS ?= 2
+# Test processes at once: many tests wait. 0 runs everything in one, which is slower and steadier.
+WORKERS ?= 3
 CODE := libs services gateway cli local evals bench tests
 
 .DEFAULT_GOAL := help

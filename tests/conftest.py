@@ -5,8 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 SUITE = Path(__file__).with_name("suite")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A change is tried on the same examples each time; the soak looks for new ones."""
+    if config.option.markexpr != "soak":
+        settings.register_profile("same", derandomize=True)
+        settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

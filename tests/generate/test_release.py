@@ -89,10 +89,10 @@ def test_what_is_shown_is_a_beginning_of_the_answer_and_may_be_shown(
     except InvalidOutput:
         assert not LABELS.issuperset(label for mark in marks(answer) for label in mark.labels)
     else:
-        # Two sentences may wait where the last is very short; else only what may become a mark.
+        # What may become a mark waits, and two sentences do where the last is very short.
         opened = max(answer.rfind(sign) for sign in "[\uff3b\u3010")
         unmarked = answer[: max(opened - 1, 0)] if opened >= 0 else answer
-        assert joined.startswith(may_be_shown(by, answer, 2) if by == "sentence" else unmarked)
+        assert joined.startswith(may_be_shown(by, unmarked, 2) if by == "sentence" else unmarked)
 
 
 @pytest.mark.parametrize("by", WAYS)

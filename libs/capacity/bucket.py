@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import structlog
 from redis.asyncio import Redis
@@ -248,7 +248,7 @@ class SharedBucket:
             if wait:
                 await self._start_in(wait, reservation, started + max_wait)
         except asyncio.CancelledError:
-            await self._settle_shielded(reservation.member, NEVER_BEGAN)
+            await self._shielded(self._undo(reservation.member))
             raise
         except CapacityUnavailable as error:
             # A stalled Redis may still grant it when it goes on.
@@ -298,8 +298,20 @@ class SharedBucket:
             await self._settle_shielded(member, used)
             raise
 
+    async def _undo(self, member: bytes) -> None:
+        """Give back what was asked for a moment ago, whether it is granted already or not yet.
+
+        The question may still be under way on a connection that was let go, and the first of these
+        may overtake it; what is sent once that one is answered cannot.
+        """
+        await self._settle(member, NEVER_BEGAN)
+        await self._settle(member, NEVER_BEGAN)
+
     async def _settle_shielded(self, member: bytes, used: int) -> None:
-        task = asyncio.create_task(self._settle(member, used))
+        await self._shielded(self._settle(member, used))
+
+    async def _shielded(self, settling: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(settling)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.shield(task)

@@ -20,11 +20,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files are not divided between workers, since their processes are shared within a file.
 
-    Those that share the running suite are one group; what takes longest begins first.
+    The suite's files share one running suite; it takes longest, hence begins first.
     """
     items.sort(key=lambda item: SUITE not in item.path.parents)
     for item in items:
-        group = SUITE if "suite" in getattr(item, "fixturenames", ()) else item.path
+        group = SUITE if SUITE in item.path.parents else item.path
         item.add_marker(pytest.mark.xdist_group(str(group)))
 
 

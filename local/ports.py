@@ -1,12 +1,17 @@
 """Which port each process has, and what to do about one that is taken."""
 
 import contextlib
+import random
 import socket
 from collections.abc import Mapping
 
 from local.failures import Refused
 
 LOOPBACK = "127.0.0.1"
+
+# Below the ports of outgoing connections on Linux, and above the well-known ones.
+QUIET = range(20_000, 32_000)
+TRIES = 50
 
 DEFAULTS: Mapping[str, int] = {
     "redis": 6379,
@@ -54,8 +59,16 @@ def _port(name: str, settings: Mapping[str, str]) -> int:
 def free(count: int) -> list[int]:
     """Ports that nobody listens on now. All are held until the last is found: no two alike."""
     with contextlib.ExitStack() as held:
-        taken = [held.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(count)]
+        taken = [held.enter_context(_some_server()) for _ in range(count)]
         return [one.getsockname()[1] for one in taken]
+
+
+def _some_server() -> socket.socket:
+    """On a port that the system hands to no outgoing connection before its process listens."""
+    for port in random.sample(QUIET, TRIES):
+        with contextlib.suppress(OSError):
+            return socket.create_server((LOOPBACK, port))
+    return socket.create_server((LOOPBACK, 0))
 
 
 def all_free() -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
@@ -12,6 +11,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from chassis import channels
+from local import ports
 
 START_SECONDS = 20
 
@@ -40,9 +40,7 @@ async def running(
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return ports.free(1)[0]
 
 
 async def until_serving(channel: grpc.aio.Channel, name: str) -> None:

@@ -180,6 +180,7 @@ async def test_no_script_of_failures_makes_more_calls_than_the_budget_or_an_answ
     redis_url: str, seed: int
 ) -> None:
     calls, trial, result, _ = await tried(redis_url, seed)
+    assert calls <= trial.budget.attempts
     holds(calls, trial, result)
 
 

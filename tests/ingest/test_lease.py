@@ -19,9 +19,12 @@ async def leases(redis: Server) -> AsyncIterator[Leases]:
 
 
 async def test_a_lease_is_free_again_once_it_was_given_back(leases: Leases) -> None:
+    tokens = set()
     for _ in range(2):
         async with leases.hold("given-back") as lease:
             await lease.extend()
+            tokens.add(lease.token)
+    assert len(tokens) == 2
 
 
 async def test_only_one_holds_a_tenant_while_others_hold_theirs(leases: Leases) -> None:
@@ -67,6 +70,7 @@ async def test_a_lease_that_is_extended_does_not_lapse(leases: Leases) -> None:
         while time.monotonic() - began < 0.5:
             await lease.extend()
             await asyncio.sleep(0)
+        assert await lease.redis.get(lease.key) == lease.token.encode()
 
 
 async def test_after_a_failure_the_next_one_waits_for_late_writes(leases: Leases) -> None:
@@ -85,6 +89,7 @@ async def test_a_late_publisher_cannot_give_back_what_is_not_its(leases: Leases)
         await lease.release()
         await late.__aexit__(None, None, None)
         await mine.extend()
+        assert await mine.redis.get(mine.key) == mine.token.encode()
 
 
 async def test_without_redis_it_is_said_in_time(tmp_path_factory: pytest.TempPathFactory) -> None:

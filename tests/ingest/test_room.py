@@ -42,6 +42,7 @@ async def test_work_ends_when_its_caller_leaves() -> None:
     work = Work()
     call = asyncio.create_task(Room().run(work))
     await work.wait_until_it_began()
+    assert not work.ended.is_set()
     await leave(call)
     await work.wait_until_it_ended()
 

@@ -23,30 +23,45 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from sluice.answer.v1 import outcome_pb2 as sluice_dot_answer_dot_v1_dot_outcome__pb2
 from sluice.evidence.v1 import evidence_pb2 as sluice_dot_evidence_dot_v1_dot_evidence__pb2
 from sluice.retrieve.v1 import retrieve_pb2 as sluice_dot_retrieve_dot_v1_dot_retrieve__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsluice/answer/v1/answer.proto\x12\x10sluice.answer.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1esluice/answer/v1/outcome.proto\x1a!sluice/evidence/v1/evidence.proto\x1a!sluice/retrieve/v1/retrieve.proto\"\\\n\nAskRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12,\n\x07\x66ilters\x18\x02 \x01(\x0b\x32\x1b.sluice.retrieve.v1.Filters\x12\x0e\n\x06locale\x18\x03 \x01(\t\"H\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12*\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa2\x03\n\x0b\x41skResponse\x12\x11\n\tanswer_id\x18\x01 \x01(\t\x12*\n\x07outcome\x18\x02 \x01(\x0b\x32\x19.sluice.answer.v1.Outcome\x12\x0c\n\x04text\x18\x03 \x01(\t\x12-\n\tcitations\x18\x04 \x03(\x0b\x32\x1a.sluice.answer.v1.Citation\x12+\n\x07sources\x18\x05 \x03(\x0b\x32\x1a.sluice.evidence.v1.Source\x12&\n\x05usage\x18\x06 \x01(\x0b\x32\x17.sluice.answer.v1.Usage\x12.\n\x07timings\x18\x07 \x03(\x0b\x32\x1d.sluice.answer.v1.StageTiming\x12\x1c\n\x14instructions_version\x18\x08 \x01(\t\x12\x33\n\x0bscore_space\x18\t \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12\r\n\x05\x65poch\x18\n \x01(\x04\x12\x30\n\nprovenance\x18\x0b \x01(\x0b\x32\x1c.sluice.answer.v1.Provenance\"=\n\x10\x41skStreamRequest\x12)\n\x03\x61sk\x18\x01 \x01(\x0b\x32\x1c.sluice.answer.v1.AskRequest\"[\n\rStageProgress\x12\r\n\x05stage\x18\x01 \x01(\t\x12/\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x42\n\n\x08_elapsed\"\xc4\x01\n\x11\x41skStreamResponse\x12\x30\n\x05stage\x18\x01 \x01(\x0b\x32\x1f.sluice.answer.v1.StageProgressH\x00\x12\x0f\n\x05\x64\x65lta\x18\x02 \x01(\tH\x00\x12\x32\n\nretraction\x18\x03 \x01(\x0b\x32\x1c.sluice.answer.v1.RetractionH\x00\x12/\n\x06\x61nswer\x18\x04 \x01(\x0b\x32\x1d.sluice.answer.v1.AskResponseH\x00\x42\x07\n\x05\x65vent2\xab\x01\n\rAnswerService\x12\x42\n\x03\x41sk\x12\x1c.sluice.answer.v1.AskRequest\x1a\x1d.sluice.answer.v1.AskResponse\x12V\n\tAskStream\x12\".sluice.answer.v1.AskStreamRequest\x1a#.sluice.answer.v1.AskStreamResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsluice/answer/v1/answer.proto\x12\x10sluice.answer.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1esluice/answer/v1/outcome.proto\x1a!sluice/evidence/v1/evidence.proto\x1a!sluice/retrieve/v1/retrieve.proto\"\x8a\x01\n\nAskRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12,\n\x07\x66ilters\x18\x02 \x01(\x0b\x32\x1b.sluice.retrieve.v1.Filters\x12\x0e\n\x06locale\x18\x03 \x01(\t\x12,\n\x08\x64\x65\x66\x65rral\x18\x04 \x01(\x0b\x32\x1a.sluice.answer.v1.Deferral\"n\n\x08\x44\x65\x66\x65rral\x12,\n\x04wait\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x12\n\nsupersedes\x18\x03 \x01(\tB\x07\n\x05_wait\"H\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12*\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa2\x03\n\x0b\x41skResponse\x12\x11\n\tanswer_id\x18\x01 \x01(\t\x12*\n\x07outcome\x18\x02 \x01(\x0b\x32\x19.sluice.answer.v1.Outcome\x12\x0c\n\x04text\x18\x03 \x01(\t\x12-\n\tcitations\x18\x04 \x03(\x0b\x32\x1a.sluice.answer.v1.Citation\x12+\n\x07sources\x18\x05 \x03(\x0b\x32\x1a.sluice.evidence.v1.Source\x12&\n\x05usage\x18\x06 \x01(\x0b\x32\x17.sluice.answer.v1.Usage\x12.\n\x07timings\x18\x07 \x03(\x0b\x32\x1d.sluice.answer.v1.StageTiming\x12\x1c\n\x14instructions_version\x18\x08 \x01(\t\x12\x33\n\x0bscore_space\x18\t \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12\r\n\x05\x65poch\x18\n \x01(\x04\x12\x30\n\nprovenance\x18\x0b \x01(\x0b\x32\x1c.sluice.answer.v1.Provenance\"=\n\x10\x41skStreamRequest\x12)\n\x03\x61sk\x18\x01 \x01(\x0b\x32\x1c.sluice.answer.v1.AskRequest\"[\n\rStageProgress\x12\r\n\x05stage\x18\x01 \x01(\t\x12/\n\x07\x65lapsed\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x88\x01\x01\x42\n\n\x08_elapsed\"\xc4\x01\n\x11\x41skStreamResponse\x12\x30\n\x05stage\x18\x01 \x01(\x0b\x32\x1f.sluice.answer.v1.StageProgressH\x00\x12\x0f\n\x05\x64\x65lta\x18\x02 \x01(\tH\x00\x12\x32\n\nretraction\x18\x03 \x01(\x0b\x32\x1c.sluice.answer.v1.RetractionH\x00\x12/\n\x06\x61nswer\x18\x04 \x01(\x0b\x32\x1d.sluice.answer.v1.AskResponseH\x00\x42\x07\n\x05\x65vent\"\x8a\x02\n\x03Job\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12)\n\x05state\x18\x02 \x01(\x0e\x32\x1a.sluice.answer.v1.JobState\x12/\n\x0b\x61\x63\x63\x65pt_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61ttempts\x18\x05 \x01(\r\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x15\n\rsuperseded_by\x18\x07 \x01(\t\x12-\n\x06\x61nswer\x18\x08 \x01(\x0b\x32\x1d.sluice.answer.v1.AskResponse\"\x1f\n\rGetJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"4\n\x0eGetJobResponse\x12\"\n\x03job\x18\x01 \x01(\x0b\x32\x15.sluice.answer.v1.Job\"\"\n\x10\x43\x61ncelJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"7\n\x11\x43\x61ncelJobResponse\x12\"\n\x03job\x18\x01 \x01(\x0b\x32\x15.sluice.answer.v1.Job*\xc6\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_QUEUED\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x12\n\x0eJOB_STATE_DONE\x10\x03\x12\x14\n\x10JOB_STATE_FAILED\x10\x04\x12\x15\n\x11JOB_STATE_EXPIRED\x10\x05\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x06\x12\x18\n\x14JOB_STATE_SUPERSEDED\x10\x07\x32\xce\x02\n\rAnswerService\x12\x42\n\x03\x41sk\x12\x1c.sluice.answer.v1.AskRequest\x1a\x1d.sluice.answer.v1.AskResponse\x12V\n\tAskStream\x12\".sluice.answer.v1.AskStreamRequest\x1a#.sluice.answer.v1.AskStreamResponse0\x01\x12K\n\x06GetJob\x12\x1f.sluice.answer.v1.GetJobRequest\x1a .sluice.answer.v1.GetJobResponse\x12T\n\tCancelJob\x12\".sluice.answer.v1.CancelJobRequest\x1a#.sluice.answer.v1.CancelJobResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sluice.answer.v1.answer_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ASKREQUEST']._serialized_start=185
-  _globals['_ASKREQUEST']._serialized_end=277
-  _globals['_STAGETIMING']._serialized_start=279
-  _globals['_STAGETIMING']._serialized_end=351
-  _globals['_ASKRESPONSE']._serialized_start=354
-  _globals['_ASKRESPONSE']._serialized_end=772
-  _globals['_ASKSTREAMREQUEST']._serialized_start=774
-  _globals['_ASKSTREAMREQUEST']._serialized_end=835
-  _globals['_STAGEPROGRESS']._serialized_start=837
-  _globals['_STAGEPROGRESS']._serialized_end=928
-  _globals['_ASKSTREAMRESPONSE']._serialized_start=931
-  _globals['_ASKSTREAMRESPONSE']._serialized_end=1127
-  _globals['_ANSWERSERVICE']._serialized_start=1130
-  _globals['_ANSWERSERVICE']._serialized_end=1301
+  _globals['_JOBSTATE']._serialized_start=1771
+  _globals['_JOBSTATE']._serialized_end=1969
+  _globals['_ASKREQUEST']._serialized_start=219
+  _globals['_ASKREQUEST']._serialized_end=357
+  _globals['_DEFERRAL']._serialized_start=359
+  _globals['_DEFERRAL']._serialized_end=469
+  _globals['_STAGETIMING']._serialized_start=471
+  _globals['_STAGETIMING']._serialized_end=543
+  _globals['_ASKRESPONSE']._serialized_start=546
+  _globals['_ASKRESPONSE']._serialized_end=964
+  _globals['_ASKSTREAMREQUEST']._serialized_start=966
+  _globals['_ASKSTREAMREQUEST']._serialized_end=1027
+  _globals['_STAGEPROGRESS']._serialized_start=1029
+  _globals['_STAGEPROGRESS']._serialized_end=1120
+  _globals['_ASKSTREAMRESPONSE']._serialized_start=1123
+  _globals['_ASKSTREAMRESPONSE']._serialized_end=1319
+  _globals['_JOB']._serialized_start=1322
+  _globals['_JOB']._serialized_end=1588
+  _globals['_GETJOBREQUEST']._serialized_start=1590
+  _globals['_GETJOBREQUEST']._serialized_end=1621
+  _globals['_GETJOBRESPONSE']._serialized_start=1623
+  _globals['_GETJOBRESPONSE']._serialized_end=1675
+  _globals['_CANCELJOBREQUEST']._serialized_start=1677
+  _globals['_CANCELJOBREQUEST']._serialized_end=1711
+  _globals['_CANCELJOBRESPONSE']._serialized_start=1713
+  _globals['_CANCELJOBRESPONSE']._serialized_end=1768
+  _globals['_ANSWERSERVICE']._serialized_start=1972
+  _globals['_ANSWERSERVICE']._serialized_end=2306
 # @@protoc_insertion_point(module_scope)

@@ -7,7 +7,9 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from sluice.answer.v1 import outcome_pb2 as _outcome_pb2
 from sluice.evidence.v1 import evidence_pb2 as _evidence_pb2
 from sluice.retrieve.v1 import retrieve_pb2 as _retrieve_pb2
@@ -22,6 +24,50 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _JobState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _JobStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_JobState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    JOB_STATE_UNSPECIFIED: _JobState.ValueType  # 0
+    """Never sent."""
+    JOB_STATE_QUEUED: _JobState.ValueType  # 1
+    """It waits for its turn, or for another attempt."""
+    JOB_STATE_RUNNING: _JobState.ValueType  # 2
+    """It is being answered."""
+    JOB_STATE_DONE: _JobState.ValueType  # 3
+    """It ended with an answer."""
+    JOB_STATE_FAILED: _JobState.ValueType  # 4
+    """It ended without one."""
+    JOB_STATE_EXPIRED: _JobState.ValueType  # 5
+    """Its time was over before it ended."""
+    JOB_STATE_CANCELLED: _JobState.ValueType  # 6
+    """Who asked ended it."""
+    JOB_STATE_SUPERSEDED: _JobState.ValueType  # 7
+    """Another job took its place."""
+
+class JobState(_JobState, metaclass=_JobStateEnumTypeWrapper):
+    """How far a job is."""
+
+JOB_STATE_UNSPECIFIED: JobState.ValueType  # 0
+"""Never sent."""
+JOB_STATE_QUEUED: JobState.ValueType  # 1
+"""It waits for its turn, or for another attempt."""
+JOB_STATE_RUNNING: JobState.ValueType  # 2
+"""It is being answered."""
+JOB_STATE_DONE: JobState.ValueType  # 3
+"""It ended with an answer."""
+JOB_STATE_FAILED: JobState.ValueType  # 4
+"""It ended without one."""
+JOB_STATE_EXPIRED: JobState.ValueType  # 5
+"""Its time was over before it ended."""
+JOB_STATE_CANCELLED: JobState.ValueType  # 6
+"""Who asked ended it."""
+JOB_STATE_SUPERSEDED: JobState.ValueType  # 7
+"""Another job took its place."""
+Global___JobState: _TypeAlias = JobState  # noqa: Y015
+
 @_typing.final
 class AskRequest(_message.Message):
     """The question."""
@@ -31,6 +77,7 @@ class AskRequest(_message.Message):
     QUESTION_FIELD_NUMBER: _builtins.int
     FILTERS_FIELD_NUMBER: _builtins.int
     LOCALE_FIELD_NUMBER: _builtins.int
+    DEFERRAL_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """1 to 4,000 characters after white space is normalised."""
     locale: _builtins.str
@@ -39,20 +86,68 @@ class AskRequest(_message.Message):
     def filters(self) -> _retrieve_pb2.Filters:
         """Narrowing filters."""
 
+    @_builtins.property
+    def deferral(self) -> Global___Deferral:
+        """Whether the question may become a job; absent: it never does."""
+
     def __init__(
         self,
         *,
         question: _builtins.str = ...,
         filters: _retrieve_pb2.Filters | None = ...,
         locale: _builtins.str = ...,
+        deferral: Global___Deferral | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filters", b"filters"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "filters", b"filters"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filters", b"filters", "locale", b"locale", "question", b"question"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deferral", b"deferral", "filters", b"filters", "locale", b"locale", "question", b"question"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AskRequest: _TypeAlias = AskRequest  # noqa: Y015
+
+@_typing.final
+class Deferral(_message.Message):
+    """A question that need not be answered now: it may be queued, and its answer
+    fetched later. Once queued it is not lost with any process.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WAIT_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    SUPERSEDES_FIELD_NUMBER: _builtins.int
+    idempotency_key: _builtins.str
+    """The caller's own name for this request, at most 255 characters from "!" to
+    "~". The same name and question give the same job; the same name with
+    another question is refused. Each request is one of its own when empty.
+    """
+    supersedes: _builtins.str
+    """Id of a job of the caller's that the new one takes the place of: it ends
+    as superseded unless it has ended. None when empty.
+    """
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """How long to try for an answer first: the question is queued if there is no
+        room for it, or none could be made. Absent: it is queued at once.
+        """
+
+    def __init__(
+        self,
+        *,
+        wait: _duration_pb2.Duration | None = ...,
+        idempotency_key: _builtins.str = ...,
+        supersedes: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_wait", b"_wait", "wait", b"wait"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_wait", b"_wait", "idempotency_key", b"idempotency_key", "supersedes", b"supersedes", "wait", b"wait"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__wait: _TypeAlias = _typing.Literal["wait"]  # noqa: Y015
+    _WhichOneofArgType__wait: _TypeAlias = _typing.Literal["_wait", b"_wait"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__wait) -> _WhichOneofReturnType__wait | None: ...
+
+Global___Deferral: _TypeAlias = Deferral  # noqa: Y015
 
 @_typing.final
 class StageTiming(_message.Message):
@@ -251,3 +346,151 @@ class AskStreamResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___AskStreamResponse: _TypeAlias = AskStreamResponse  # noqa: Y015
+
+@_typing.final
+class Job(_message.Message):
+    """A question that was queued."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    ACCEPT_TIME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    """Its id."""
+    state: Global___JobState.ValueType
+    """How far it is. Once it has ended, that stays."""
+    attempts: _builtins.int
+    """Attempts that were begun."""
+    reason: _builtins.str
+    """Why it failed, or why the last attempt did; UPPER_SNAKE_CASE, else empty."""
+    superseded_by: _builtins.str
+    """Id of the job that took its place; empty without one."""
+    @_builtins.property
+    def accept_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was accepted."""
+
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it expires unless it has ended."""
+
+    @_builtins.property
+    def answer(self) -> Global___AskResponse:
+        """What came of it, as far as the caller may still see it; absent until then."""
+
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+        state: Global___JobState.ValueType = ...,
+        accept_time: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        attempts: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        superseded_by: _builtins.str = ...,
+        answer: Global___AskResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accept_time", b"accept_time", "answer", b"answer", "expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_time", b"accept_time", "answer", b"answer", "attempts", b"attempts", "expire_time", b"expire_time", "job_id", b"job_id", "reason", b"reason", "state", b"state", "superseded_by", b"superseded_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Job: _TypeAlias = Job  # noqa: Y015
+
+@_typing.final
+class GetJobRequest(_message.Message):
+    """Which job to look at."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    """Its id."""
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetJobRequest: _TypeAlias = GetJobRequest  # noqa: Y015
+
+@_typing.final
+class GetJobResponse(_message.Message):
+    """The job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """As it is now."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetJobResponse: _TypeAlias = GetJobResponse  # noqa: Y015
+
+@_typing.final
+class CancelJobRequest(_message.Message):
+    """Which job to end."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    """Its id."""
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelJobRequest: _TypeAlias = CancelJobRequest  # noqa: Y015
+
+@_typing.final
+class CancelJobResponse(_message.Message):
+    """The job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """As it is now."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelJobResponse: _TypeAlias = CancelJobResponse  # noqa: Y015

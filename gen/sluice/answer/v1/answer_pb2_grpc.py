@@ -46,6 +46,16 @@ class AnswerServiceStub:
                 request_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamRequest.SerializeToString,
                 response_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamResponse.FromString,
                 _registered_method=True)
+        self.GetJob = channel.unary_unary(
+                '/sluice.answer.v1.AnswerService/GetJob',
+                request_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.GetJobRequest.SerializeToString,
+                response_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.GetJobResponse.FromString,
+                _registered_method=True)
+        self.CancelJob = channel.unary_unary(
+                '/sluice.answer.v1.AnswerService/CancelJob',
+                request_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.CancelJobRequest.SerializeToString,
+                response_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.CancelJobResponse.FromString,
+                _registered_method=True)
 
 
 class AnswerServiceServicer:
@@ -70,6 +80,22 @@ class AnswerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetJob(self, request, context):
+        """What became of a question that was queued. To anybody but who asked it
+        there is no such job. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelJob(self, request, context):
+        """Ends a job that has not ended yet, as cancelled; one that has stays as it
+        is. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AnswerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -82,6 +108,16 @@ def add_AnswerServiceServicer_to_server(servicer, server):
                     servicer.AskStream,
                     request_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamRequest.FromString,
                     response_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamResponse.SerializeToString,
+            ),
+            'GetJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetJob,
+                    request_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.GetJobRequest.FromString,
+                    response_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.GetJobResponse.SerializeToString,
+            ),
+            'CancelJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelJob,
+                    request_deserializer=sluice_dot_answer_dot_v1_dot_answer__pb2.CancelJobRequest.FromString,
+                    response_serializer=sluice_dot_answer_dot_v1_dot_answer__pb2.CancelJobResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -140,6 +176,60 @@ class AnswerService:
             '/sluice.answer.v1.AnswerService/AskStream',
             sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamRequest.SerializeToString,
             sluice_dot_answer_dot_v1_dot_answer__pb2.AskStreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sluice.answer.v1.AnswerService/GetJob',
+            sluice_dot_answer_dot_v1_dot_answer__pb2.GetJobRequest.SerializeToString,
+            sluice_dot_answer_dot_v1_dot_answer__pb2.GetJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sluice.answer.v1.AnswerService/CancelJob',
+            sluice_dot_answer_dot_v1_dot_answer__pb2.CancelJobRequest.SerializeToString,
+            sluice_dot_answer_dot_v1_dot_answer__pb2.CancelJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,14 @@ class AnswerServiceStub:
     is released, then exactly one answer that ends the stream. A stream that
     ends without one was interrupted, and its text is void. Idempotent.
     """
+    GetJob: _grpc.UnaryUnaryMultiCallable[_answer_pb2.GetJobRequest, _answer_pb2.GetJobResponse]
+    """What became of a question that was queued. To anybody but who asked it
+    there is no such job. Idempotent.
+    """
+    CancelJob: _grpc.UnaryUnaryMultiCallable[_answer_pb2.CancelJobRequest, _answer_pb2.CancelJobResponse]
+    """Ends a job that has not ended yet, as cancelled; one that has stays as it
+    is. Idempotent.
+    """
 
 @_typing.type_check_only
 class AnswerServiceAsyncStub(AnswerServiceStub):
@@ -60,6 +68,14 @@ class AnswerServiceAsyncStub(AnswerServiceStub):
     """The same, told as it comes about: stages as they begin and end, text as it
     is released, then exactly one answer that ends the stream. A stream that
     ends without one was interrupted, and its text is void. Idempotent.
+    """
+    GetJob: _aio.UnaryUnaryMultiCallable[_answer_pb2.GetJobRequest, _answer_pb2.GetJobResponse]  # type: ignore[assignment]
+    """What became of a question that was queued. To anybody but who asked it
+    there is no such job. Idempotent.
+    """
+    CancelJob: _aio.UnaryUnaryMultiCallable[_answer_pb2.CancelJobRequest, _answer_pb2.CancelJobResponse]  # type: ignore[assignment]
+    """Ends a job that has not ended yet, as cancelled; one that has stays as it
+    is. Idempotent.
     """
 
 class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -86,6 +102,26 @@ class AnswerServiceServicer(metaclass=_abc_1.ABCMeta):
         """The same, told as it comes about: stages as they begin and end, text as it
         is released, then exactly one answer that ends the stream. A stream that
         ends without one was interrupted, and its text is void. Idempotent.
+        """
+
+    @_abc_1.abstractmethod
+    def GetJob(
+        self,
+        request: _answer_pb2.GetJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_answer_pb2.GetJobResponse, _abc.Awaitable[_answer_pb2.GetJobResponse]]:
+        """What became of a question that was queued. To anybody but who asked it
+        there is no such job. Idempotent.
+        """
+
+    @_abc_1.abstractmethod
+    def CancelJob(
+        self,
+        request: _answer_pb2.CancelJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_answer_pb2.CancelJobResponse, _abc.Awaitable[_answer_pb2.CancelJobResponse]]:
+        """Ends a job that has not ended yet, as cancelled; one that has stays as it
+        is. Idempotent.
         """
 
 def add_AnswerServiceServicer_to_server(servicer: AnswerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

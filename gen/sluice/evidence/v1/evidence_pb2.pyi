@@ -137,6 +137,30 @@ SCORE_SPACE_MIN_MAX: ScoreSpace.ValueType  # 4
 """Weighted sum of min-max normalised scores, 0 to 1."""
 Global___ScoreSpace: _TypeAlias = ScoreSpace  # noqa: Y015
 
+class _Workload:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WorkloadEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Workload.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WORKLOAD_UNSPECIFIED: _Workload.ValueType  # 0
+    """As interactive."""
+    WORKLOAD_INTERACTIVE: _Workload.ValueType  # 1
+    """Somebody waits for it: refused at once where there is no room."""
+    WORKLOAD_BATCH: _Workload.ValueType  # 2
+    """Nobody waits for it: it takes its turn in the share that is left to such."""
+
+class Workload(_Workload, metaclass=_WorkloadEnumTypeWrapper):
+    """For whom a provider is asked, which decides the share of its allowance."""
+
+WORKLOAD_UNSPECIFIED: Workload.ValueType  # 0
+"""As interactive."""
+WORKLOAD_INTERACTIVE: Workload.ValueType  # 1
+"""Somebody waits for it: refused at once where there is no room."""
+WORKLOAD_BATCH: Workload.ValueType  # 2
+"""Nobody waits for it: it takes its turn in the share that is left to such."""
+Global___Workload: _TypeAlias = Workload  # noqa: Y015
+
 @_typing.final
 class Block(_message.Message):
     """One block of a document, or one piece of a block that was too large for a

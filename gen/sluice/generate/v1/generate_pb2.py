@@ -27,7 +27,7 @@ from sluice.assemble.v1 import assemble_pb2 as sluice_dot_assemble_dot_v1_dot_as
 from sluice.evidence.v1 import evidence_pb2 as sluice_dot_evidence_dot_v1_dot_evidence__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sluice/generate/v1/generate.proto\x12\x12sluice.generate.v1\x1a\x1esluice/answer/v1/outcome.proto\x1a!sluice/assemble/v1/assemble.proto\x1a!sluice/evidence/v1/evidence.proto\"\xe8\x01\n\x0fGenerateRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12-\n\x08messages\x18\x02 \x03(\x0b\x32\x1b.sluice.assemble.v1.Message\x12+\n\x07sources\x18\x03 \x03(\x0b\x32\x1a.sluice.evidence.v1.Source\x12\x14\n\x0cinput_tokens\x18\x04 \x01(\r\x12\x1c\n\x14instructions_version\x18\x05 \x01(\t\x12\x33\n\x0bscore_space\x18\x06 \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\"\xd5\x01\n\x10GenerateResponse\x12*\n\x07outcome\x18\x01 \x01(\x0b\x32\x19.sluice.answer.v1.Outcome\x12\x0c\n\x04text\x18\x02 \x01(\t\x12-\n\tcitations\x18\x03 \x03(\x0b\x32\x1a.sluice.answer.v1.Citation\x12&\n\x05usage\x18\x04 \x01(\x0b\x32\x17.sluice.answer.v1.Usage\x12\x30\n\nprovenance\x18\x05 \x01(\x0b\x32\x1c.sluice.answer.v1.Provenance\"J\n\x15GenerateStreamRequest\x12\x31\n\x04task\x18\x01 \x01(\x0b\x32#.sluice.generate.v1.GenerateRequest\"\x9d\x01\n\x16GenerateStreamResponse\x12\x0f\n\x05\x64\x65lta\x18\x01 \x01(\tH\x00\x12\x32\n\nretraction\x18\x02 \x01(\x0b\x32\x1c.sluice.answer.v1.RetractionH\x00\x12\x35\n\x05\x66inal\x18\x03 \x01(\x0b\x32$.sluice.generate.v1.GenerateResponseH\x00\x42\x07\n\x05\x65vent2\xd3\x01\n\x0fGenerateService\x12U\n\x08Generate\x12#.sluice.generate.v1.GenerateRequest\x1a$.sluice.generate.v1.GenerateResponse\x12i\n\x0eGenerateStream\x12).sluice.generate.v1.GenerateStreamRequest\x1a*.sluice.generate.v1.GenerateStreamResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sluice/generate/v1/generate.proto\x12\x12sluice.generate.v1\x1a\x1esluice/answer/v1/outcome.proto\x1a!sluice/assemble/v1/assemble.proto\x1a!sluice/evidence/v1/evidence.proto\"\x98\x02\n\x0fGenerateRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12-\n\x08messages\x18\x02 \x03(\x0b\x32\x1b.sluice.assemble.v1.Message\x12+\n\x07sources\x18\x03 \x03(\x0b\x32\x1a.sluice.evidence.v1.Source\x12\x14\n\x0cinput_tokens\x18\x04 \x01(\r\x12\x1c\n\x14instructions_version\x18\x05 \x01(\t\x12\x33\n\x0bscore_space\x18\x06 \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12.\n\x08workload\x18\x07 \x01(\x0e\x32\x1c.sluice.evidence.v1.Workload\"\xd5\x01\n\x10GenerateResponse\x12*\n\x07outcome\x18\x01 \x01(\x0b\x32\x19.sluice.answer.v1.Outcome\x12\x0c\n\x04text\x18\x02 \x01(\t\x12-\n\tcitations\x18\x03 \x03(\x0b\x32\x1a.sluice.answer.v1.Citation\x12&\n\x05usage\x18\x04 \x01(\x0b\x32\x17.sluice.answer.v1.Usage\x12\x30\n\nprovenance\x18\x05 \x01(\x0b\x32\x1c.sluice.answer.v1.Provenance\"J\n\x15GenerateStreamRequest\x12\x31\n\x04task\x18\x01 \x01(\x0b\x32#.sluice.generate.v1.GenerateRequest\"\x9d\x01\n\x16GenerateStreamResponse\x12\x0f\n\x05\x64\x65lta\x18\x01 \x01(\tH\x00\x12\x32\n\nretraction\x18\x02 \x01(\x0b\x32\x1c.sluice.answer.v1.RetractionH\x00\x12\x35\n\x05\x66inal\x18\x03 \x01(\x0b\x32$.sluice.generate.v1.GenerateResponseH\x00\x42\x07\n\x05\x65vent2\xd3\x01\n\x0fGenerateService\x12U\n\x08Generate\x12#.sluice.generate.v1.GenerateRequest\x1a$.sluice.generate.v1.GenerateResponse\x12i\n\x0eGenerateStream\x12).sluice.generate.v1.GenerateStreamRequest\x1a*.sluice.generate.v1.GenerateStreamResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,13 +35,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sluice.generate.v1.generate
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GENERATEREQUEST']._serialized_start=160
-  _globals['_GENERATEREQUEST']._serialized_end=392
-  _globals['_GENERATERESPONSE']._serialized_start=395
-  _globals['_GENERATERESPONSE']._serialized_end=608
-  _globals['_GENERATESTREAMREQUEST']._serialized_start=610
-  _globals['_GENERATESTREAMREQUEST']._serialized_end=684
-  _globals['_GENERATESTREAMRESPONSE']._serialized_start=687
-  _globals['_GENERATESTREAMRESPONSE']._serialized_end=844
-  _globals['_GENERATESERVICE']._serialized_start=847
-  _globals['_GENERATESERVICE']._serialized_end=1058
+  _globals['_GENERATEREQUEST']._serialized_end=440
+  _globals['_GENERATERESPONSE']._serialized_start=443
+  _globals['_GENERATERESPONSE']._serialized_end=656
+  _globals['_GENERATESTREAMREQUEST']._serialized_start=658
+  _globals['_GENERATESTREAMREQUEST']._serialized_end=732
+  _globals['_GENERATESTREAMRESPONSE']._serialized_start=735
+  _globals['_GENERATESTREAMRESPONSE']._serialized_end=892
+  _globals['_GENERATESERVICE']._serialized_start=895
+  _globals['_GENERATESERVICE']._serialized_end=1106
 # @@protoc_insertion_point(module_scope)

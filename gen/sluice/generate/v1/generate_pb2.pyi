@@ -33,6 +33,7 @@ class GenerateRequest(_message.Message):
     INPUT_TOKENS_FIELD_NUMBER: _builtins.int
     INSTRUCTIONS_VERSION_FIELD_NUMBER: _builtins.int
     SCORE_SPACE_FIELD_NUMBER: _builtins.int
+    WORKLOAD_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 4,000 characters."""
     input_tokens: _builtins.int
@@ -41,6 +42,8 @@ class GenerateRequest(_message.Message):
     """Version of the instructions."""
     score_space: _evidence_pb2.ScoreSpace.ValueType
     """Space of the sources' scores."""
+    workload: _evidence_pb2.Workload.ValueType
+    """For whom the model is asked."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_assemble_pb2.Message]:
         """The exact messages for the model."""
@@ -58,10 +61,11 @@ class GenerateRequest(_message.Message):
         input_tokens: _builtins.int = ...,
         instructions_version: _builtins.str = ...,
         score_space: _evidence_pb2.ScoreSpace.ValueType = ...,
+        workload: _evidence_pb2.Workload.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_tokens", b"input_tokens", "instructions_version", b"instructions_version", "messages", b"messages", "question", b"question", "score_space", b"score_space", "sources", b"sources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_tokens", b"input_tokens", "instructions_version", b"instructions_version", "messages", b"messages", "question", b"question", "score_space", b"score_space", "sources", b"sources", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

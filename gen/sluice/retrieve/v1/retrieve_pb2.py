@@ -26,29 +26,29 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from sluice.evidence.v1 import evidence_pb2 as sluice_dot_evidence_dot_v1_dot_evidence__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sluice/retrieve/v1/retrieve.proto\x12\x12sluice.retrieve.v1\x1a\x1egoogle/protobuf/duration.proto\x1a!sluice/evidence/v1/evidence.proto\"\x88\x01\n\x07\x46ilters\x12\x16\n\x0e\x64ocument_types\x18\x01 \x03(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\r\n\x05\x61reas\x18\x03 \x03(\t\x12@\n\x12publication_states\x18\x04 \x03(\x0e\x32$.sluice.evidence.v1.PublicationState\"\xb4\x01\n\x0fRetrieveRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12,\n\x07\x66ilters\x18\x02 \x01(\x0b\x32\x1b.sluice.retrieve.v1.Filters\x12\r\n\x05top_k\x18\x03 \x01(\r\x12,\n\x04mode\x18\x04 \x01(\x0e\x32\x1e.sluice.retrieve.v1.SearchMode\x12\x16\n\tdiversity\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x0c\n\n_diversity\"\xa4\x02\n\x10RetrieveResponse\x12-\n\x08passages\x18\x01 \x03(\x0b\x32\x1b.sluice.evidence.v1.Passage\x12\x33\n\x0bscore_space\x18\x02 \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12\x32\n\x06\x63ounts\x18\x03 \x01(\x0b\x32\".sluice.retrieve.v1.RetrieveCounts\x12\x34\n\x07timings\x18\x04 \x01(\x0b\x32#.sluice.retrieve.v1.RetrieveTimings\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x19\n\x11\x65mbedding_profile\x18\x06 \x01(\t\x12\x18\n\x10\x63hunking_version\x18\x07 \x01(\t\"P\n\x0eRetrieveCounts\x12\x12\n\ncandidates\x18\x01 \x01(\r\x12\x18\n\x10passed_threshold\x18\x02 \x01(\r\x12\x10\n\x08returned\x18\x03 \x01(\r\"j\n\x0fRetrieveTimings\x12,\n\tembedding\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06search\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"z\n\x14\x43heckPassagesRequest\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\x11\n\tpoint_ids\x18\x02 \x03(\t\x12@\n\x12publication_states\x18\x03 \x03(\x0e\x32$.sluice.evidence.v1.PublicationState\"4\n\x15\x43heckPassagesResponse\x12\x0c\n\x04gone\x18\x01 \x03(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04*o\n\nSearchMode\x12\x1b\n\x17SEARCH_MODE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_MODE_DENSE\x10\x01\x12\x16\n\x12SEARCH_MODE_SPARSE\x10\x02\x12\x15\n\x11SEARCH_MODE_FUSED\x10\x03\x32\xce\x01\n\x0fRetrieveService\x12U\n\x08Retrieve\x12#.sluice.retrieve.v1.RetrieveRequest\x1a$.sluice.retrieve.v1.RetrieveResponse\x12\x64\n\rCheckPassages\x12(.sluice.retrieve.v1.CheckPassagesRequest\x1a).sluice.retrieve.v1.CheckPassagesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!sluice/retrieve/v1/retrieve.proto\x12\x12sluice.retrieve.v1\x1a\x1egoogle/protobuf/duration.proto\x1a!sluice/evidence/v1/evidence.proto\"\x88\x01\n\x07\x46ilters\x12\x16\n\x0e\x64ocument_types\x18\x01 \x03(\t\x12\x14\n\x0c\x64ocument_ids\x18\x02 \x03(\t\x12\r\n\x05\x61reas\x18\x03 \x03(\t\x12@\n\x12publication_states\x18\x04 \x03(\x0e\x32$.sluice.evidence.v1.PublicationState\"\xe4\x01\n\x0fRetrieveRequest\x12\x10\n\x08question\x18\x01 \x01(\t\x12,\n\x07\x66ilters\x18\x02 \x01(\x0b\x32\x1b.sluice.retrieve.v1.Filters\x12\r\n\x05top_k\x18\x03 \x01(\r\x12,\n\x04mode\x18\x04 \x01(\x0e\x32\x1e.sluice.retrieve.v1.SearchMode\x12\x16\n\tdiversity\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12.\n\x08workload\x18\x06 \x01(\x0e\x32\x1c.sluice.evidence.v1.WorkloadB\x0c\n\n_diversity\"\xa4\x02\n\x10RetrieveResponse\x12-\n\x08passages\x18\x01 \x03(\x0b\x32\x1b.sluice.evidence.v1.Passage\x12\x33\n\x0bscore_space\x18\x02 \x01(\x0e\x32\x1e.sluice.evidence.v1.ScoreSpace\x12\x32\n\x06\x63ounts\x18\x03 \x01(\x0b\x32\".sluice.retrieve.v1.RetrieveCounts\x12\x34\n\x07timings\x18\x04 \x01(\x0b\x32#.sluice.retrieve.v1.RetrieveTimings\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x19\n\x11\x65mbedding_profile\x18\x06 \x01(\t\x12\x18\n\x10\x63hunking_version\x18\x07 \x01(\t\"P\n\x0eRetrieveCounts\x12\x12\n\ncandidates\x18\x01 \x01(\r\x12\x18\n\x10passed_threshold\x18\x02 \x01(\r\x12\x10\n\x08returned\x18\x03 \x01(\r\"j\n\x0fRetrieveTimings\x12,\n\tembedding\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06search\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"z\n\x14\x43heckPassagesRequest\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\x11\n\tpoint_ids\x18\x02 \x03(\t\x12@\n\x12publication_states\x18\x03 \x03(\x0e\x32$.sluice.evidence.v1.PublicationState\"4\n\x15\x43heckPassagesResponse\x12\x0c\n\x04gone\x18\x01 \x03(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x04*o\n\nSearchMode\x12\x1b\n\x17SEARCH_MODE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_MODE_DENSE\x10\x01\x12\x16\n\x12SEARCH_MODE_SPARSE\x10\x02\x12\x15\n\x11SEARCH_MODE_FUSED\x10\x03\x32\xce\x01\n\x0fRetrieveService\x12U\n\x08Retrieve\x12#.sluice.retrieve.v1.RetrieveRequest\x1a$.sluice.retrieve.v1.RetrieveResponse\x12\x64\n\rCheckPassages\x12(.sluice.retrieve.v1.CheckPassagesRequest\x1a).sluice.retrieve.v1.CheckPassagesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sluice.retrieve.v1.retrieve_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SEARCHMODE']._serialized_start=1109
-  _globals['_SEARCHMODE']._serialized_end=1220
+  _globals['_SEARCHMODE']._serialized_start=1157
+  _globals['_SEARCHMODE']._serialized_end=1268
   _globals['_FILTERS']._serialized_start=125
   _globals['_FILTERS']._serialized_end=261
   _globals['_RETRIEVEREQUEST']._serialized_start=264
-  _globals['_RETRIEVEREQUEST']._serialized_end=444
-  _globals['_RETRIEVERESPONSE']._serialized_start=447
-  _globals['_RETRIEVERESPONSE']._serialized_end=739
-  _globals['_RETRIEVECOUNTS']._serialized_start=741
-  _globals['_RETRIEVECOUNTS']._serialized_end=821
-  _globals['_RETRIEVETIMINGS']._serialized_start=823
-  _globals['_RETRIEVETIMINGS']._serialized_end=929
-  _globals['_CHECKPASSAGESREQUEST']._serialized_start=931
-  _globals['_CHECKPASSAGESREQUEST']._serialized_end=1053
-  _globals['_CHECKPASSAGESRESPONSE']._serialized_start=1055
-  _globals['_CHECKPASSAGESRESPONSE']._serialized_end=1107
-  _globals['_RETRIEVESERVICE']._serialized_start=1223
-  _globals['_RETRIEVESERVICE']._serialized_end=1429
+  _globals['_RETRIEVEREQUEST']._serialized_end=492
+  _globals['_RETRIEVERESPONSE']._serialized_start=495
+  _globals['_RETRIEVERESPONSE']._serialized_end=787
+  _globals['_RETRIEVECOUNTS']._serialized_start=789
+  _globals['_RETRIEVECOUNTS']._serialized_end=869
+  _globals['_RETRIEVETIMINGS']._serialized_start=871
+  _globals['_RETRIEVETIMINGS']._serialized_end=977
+  _globals['_CHECKPASSAGESREQUEST']._serialized_start=979
+  _globals['_CHECKPASSAGESREQUEST']._serialized_end=1101
+  _globals['_CHECKPASSAGESRESPONSE']._serialized_start=1103
+  _globals['_CHECKPASSAGESRESPONSE']._serialized_end=1155
+  _globals['_RETRIEVESERVICE']._serialized_start=1271
+  _globals['_RETRIEVESERVICE']._serialized_end=1477
 # @@protoc_insertion_point(module_scope)

@@ -102,6 +102,7 @@ class RetrieveRequest(_message.Message):
     TOP_K_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
     DIVERSITY_FIELD_NUMBER: _builtins.int
+    WORKLOAD_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 4,000 characters after white space is normalised."""
     top_k: _builtins.int
@@ -112,6 +113,8 @@ class RetrieveRequest(_message.Message):
     """Spread over different passages, 0 to 1: 0 ranks by score alone. The
     stage's default when absent.
     """
+    workload: _evidence_pb2.Workload.ValueType
+    """For whom the embedding provider is asked."""
     @_builtins.property
     def filters(self) -> Global___Filters:
         """Narrowing filters."""
@@ -124,10 +127,11 @@ class RetrieveRequest(_message.Message):
         top_k: _builtins.int = ...,
         mode: Global___SearchMode.ValueType = ...,
         diversity: _builtins.float | None = ...,
+        workload: _evidence_pb2.Workload.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_diversity", b"_diversity", "diversity", b"diversity", "filters", b"filters"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_diversity", b"_diversity", "diversity", b"diversity", "filters", b"filters", "mode", b"mode", "question", b"question", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_diversity", b"_diversity", "diversity", b"diversity", "filters", b"filters", "mode", b"mode", "question", b"question", "top_k", b"top_k", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__diversity: _TypeAlias = _typing.Literal["diversity"]  # noqa: Y015
     _WhichOneofArgType__diversity: _TypeAlias = _typing.Literal["_diversity", b"_diversity"]  # noqa: Y015

@@ -5,9 +5,11 @@ one, so no stage can mint rights. A token names one stage as its audience.
 """
 
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from pathlib import Path
 
 import jwt
@@ -19,6 +21,10 @@ from chassis.errors import Unauthenticated
 ISSUER = "sluice-gateway"
 LIFETIME = 60  # seconds; longer than any hop needs to begin, short enough to be worthless later
 LEEWAY = 5  # seconds of clock difference between two machines
+# Signing and checking take as long as the rest of a hop: a token is used again within this many
+# seconds, and what was checked is remembered.
+REUSED = 20
+REMEMBERED = 1_024
 
 # Known to everybody, hence refused unless SLUICE_ENV=development.
 _DEVELOPMENT_SEED = b"sluice development signing key 1"
@@ -99,12 +105,17 @@ def _list_claim(claims: dict[str, object], name: str) -> frozenset[str]:
 class Minter:
     """Signs internal tokens. Only the gateway, the job worker and development tools hold one."""
 
-    def __init__(self, key: Ed25519PrivateKey) -> None:
+    def __init__(self, key: Ed25519PrivateKey, *, clock: Callable[[], float] = time.time) -> None:
         self._key = key
+        self._clock = clock
+        self._signed = lru_cache(REMEMBERED)(self._sign)
 
     def mint(self, caller: Caller, stage: str) -> str:
-        """A token for one stage, valid for LIFETIME seconds from now."""
-        now = int(time.time())
+        """A token for one stage, valid for LIFETIME seconds from now, or up to REUSED less."""
+        return self._signed(caller, stage, int(self._clock()) // REUSED)
+
+    def _sign(self, caller: Caller, stage: str, _period: int) -> str:
+        now = int(self._clock())
         envelope = {"iss": ISSUER, "aud": stage, "iat": now, "exp": now + LIFETIME}
         return jwt.encode({**claims_of(caller), **envelope}, self._key, algorithm="EdDSA")
 
@@ -112,12 +123,23 @@ class Minter:
 class Verifier:
     """Checks internal tokens for one stage."""
 
-    def __init__(self, key: Ed25519PublicKey, stage: str) -> None:
+    def __init__(
+        self, key: Ed25519PublicKey, stage: str, *, clock: Callable[[], float] = time.time
+    ) -> None:
         self._key = key
         self._stage = stage
+        self._clock = clock
+        self._checked = lru_cache(REMEMBERED)(self._check)
 
     def verify(self, token: str) -> Caller:
         """The caller. Raises Unauthenticated without saying which check failed beyond its kind."""
+        caller, expires = self._checked(token)
+        if self._clock() >= expires + LEEWAY:
+            raise _expired()
+        return caller
+
+    def _check(self, token: str) -> tuple[Caller, int]:
+        """The caller, and when the token expires."""
         try:
             claims = jwt.decode(
                 token,
@@ -129,14 +151,18 @@ class Verifier:
                 options={"require": ["exp", "iat", "aud", "iss", "sub"]},
             )
         except jwt.ExpiredSignatureError as error:
-            raise Unauthenticated("the token has expired", reason="TOKEN_EXPIRED") from error
+            raise _expired() from error
         except jwt.InvalidAudienceError as error:
             raise Unauthenticated(
                 f"the token is not for {self._stage}", reason="WRONG_AUDIENCE"
             ) from error
         except (jwt.InvalidTokenError, RecursionError, OverflowError) as error:
             raise Unauthenticated("the token does not hold", reason="BAD_TOKEN") from error
-        return caller_of(claims)
+        return caller_of(claims), int(claims["exp"])
+
+
+def _expired() -> Unauthenticated:
+    return Unauthenticated("the token has expired", reason="TOKEN_EXPIRED")
 
 
 def development_key() -> Ed25519PrivateKey:

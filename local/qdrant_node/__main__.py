@@ -2,6 +2,8 @@ import asyncio
 import signal
 import sys
 
+import uvloop
+
 import local.qdrant_node.bare_client  # noqa: F401 -- before what imports the messages
 from local.qdrant_node.database import Database
 from local.qdrant_node.errors import StartError
@@ -44,7 +46,7 @@ async def flush_until(stopping: asyncio.Event, database: Database) -> None:
 
 def main() -> None:
     try:
-        asyncio.run(run(read_settings()))
+        uvloop.run(run(read_settings()))
     except StartError as failure:
         sys.exit(f"qdrant node: {failure}")
 

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from chassis.errors import Unauthenticated
 from chassis.identity import (
     ISSUER,
+    LEEWAY,
+    LIFETIME,
+    REUSED,
     AccessLevel,
     Caller,
     Minter,
@@ -66,6 +69,33 @@ def test_a_token_with_a_wrong_claim_is_refused(claims: dict[str, object]) -> Non
     assert VERIFIER.verify(token()) == CALLER
     with pytest.raises(Unauthenticated):
         VERIFIER.verify(token(**claims))
+
+
+def test_a_token_that_was_accepted_before_is_refused_once_it_has_expired() -> None:
+    now = time.time()
+    verifier = Verifier(KEY.public_key(), "retrieve", clock=lambda: now)
+    accepted = token()
+    assert verifier.verify(accepted) == CALLER
+    now += LIFETIME + LEEWAY + 1
+    with pytest.raises(Unauthenticated) as refused:
+        verifier.verify(accepted)
+    assert refused.value.reason == "TOKEN_EXPIRED"
+
+
+def test_a_token_is_used_again_only_for_its_caller_and_stage_and_while_it_is_fresh() -> None:
+    now = time.time() // REUSED * REUSED
+    minter = Minter(KEY, clock=lambda: now)
+    first = minter.mint(CALLER, "retrieve")
+    other = Caller("ben", CALLER.tenant, CALLER.level)
+    assert minter.mint(CALLER, "retrieve") == first
+    assert minter.mint(CALLER, "generate") != first
+    assert VERIFIER.verify(minter.mint(other, "retrieve")) == other
+    now += REUSED
+    renewed = minter.mint(CALLER, "retrieve")
+    expiries = [
+        jwt.decode(one, options={"verify_signature": False})["exp"] for one in (first, renewed)
+    ]
+    assert expiries == [now - REUSED + LIFETIME, now + LIFETIME]
 
 
 def test_another_key_or_algorithm_is_refused() -> None:

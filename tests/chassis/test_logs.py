@@ -1,0 +1,47 @@
+import errno
+import io
+import json
+import subprocess
+import sys
+
+from chassis.logs import Output
+
+PROGRAM = """
+import logging
+import structlog
+from chassis import logs
+
+logs.start("retrieve", "info")
+structlog.get_logger().info("started", port=1)
+try:
+    raise ValueError("why")
+except ValueError:
+    structlog.get_logger().exception("failed")
+structlog.get_logger().debug("unheard")
+logging.getLogger("library").warning("a library's %s", "words")
+"""
+
+
+class FullDisk(io.StringIO):
+    def write(self, _: str) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+
+def test_our_lines_and_the_libraries_are_json_of_one_shape() -> None:
+    program = [sys.executable, "-c", PROGRAM]
+    written = subprocess.run(program, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in written.stderr.splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [
+        ("started", "info"),
+        ("failed", "error"),
+        ("a library's words", "warning"),
+    ]
+    assert {line["process"] for line in lines} == {"retrieve"}
+    assert lines[0]["port"] == 1
+    assert "ValueError: why" in lines[1]["exception"]
+    assert all(line["time"].endswith("Z") for line in lines)
+
+
+def test_lines_that_cannot_be_written_fail_nobody() -> None:
+    output = Output(FullDisk())
+    assert output.write("a line") == 0

@@ -94,7 +94,10 @@ async def process(settings: GatewaySettings) -> None:
         verify=verify,
         limit=settings.answer_deadline,
         dependencies=parts.watched(),
-        alongside=[partial(serve_http, app, listener, bounds, settings.grace_seconds)],
+        alongside=[
+            partial(serve_http, app, listener, bounds, settings.grace_seconds),
+            *([levels.watch] if settings.metrics_port or settings.otlp_endpoint else []),
+        ],
         close=[
             to_retrieve.close,
             to_assemble.close,

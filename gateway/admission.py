@@ -48,6 +48,7 @@ class Room:
         self._places = places
         self._limits = waiting
         self._waiting: deque[asyncio.Event] = deque()
+        measures.idle()
 
     @property
     def waiting(self) -> int:
@@ -88,6 +89,7 @@ class Room:
             raise NoRoom("too many questions at once; try again soon")
         turn = asyncio.Event()
         self._waiting.append(turn)
+        measures.queued()
         try:
             async with asyncio.timeout(deadlines.within(self._limits.seconds).remaining()):
                 return await self._first(turn)
@@ -95,6 +97,7 @@ class Room:
             raise NoRoom("no room became free in time; try again soon") from None
         finally:
             self._waiting.remove(turn)
+            measures.unqueued()
             self._call_first()
 
     async def _first(self, turn: asyncio.Event) -> str:

@@ -166,7 +166,7 @@ def _report(answer: Answer[S]) -> None:
     outcome = answer.written.outcome
     seconds = {**answer.timings, "total": answer.elapsed}
     log.info("answered", mode=outcome.mode, reason=outcome.reason, seconds=seconds)
-    measures.answered(outcome.mode, outcome.reason)
+    measures.answered(outcome.mode, outcome.reason, answer.elapsed)
 
 
 class Record(Generic[S]):

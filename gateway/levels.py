@@ -1,12 +1,15 @@
 """What operators see: the provider's pools, and the room and refusals of this gateway."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from capacity import Mode, SharedBucket, Snapshot
 from gateway.admission import Room
 from gateway.places import SharedPlaces
+
+LOOK_EVERY = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,13 @@ class Levels:
             mode=Mode.LOCAL_SHARE if shared is None else Mode.SHARED,
             refusals=dict(self.refusals),
         )
+
+    async def watch(self, stop: asyncio.Event) -> None:
+        """Look at the pools until `stop`, for the metrics that a look tells."""
+        while not stop.is_set():
+            await self.of_pools()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), LOOK_EVERY)
 
     async def close(self) -> None:
         for pool in self.pools.values():

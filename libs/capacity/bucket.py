@@ -183,7 +183,9 @@ class SharedBucket:
                 self._lose(error)
         if state is None:
             state, limits = self._local.state(), self._local.limits
-        return Snapshot.measure(limits, state, self.mode, self._circuit.state)
+        seen = Snapshot.measure(limits, state, self.mode, self._circuit.state)
+        self._measures.seen(seen)
+        return seen
 
     async def _seen(self) -> State:
         """Who only looks may have a connection from before Redis restarted: one more look."""

@@ -11,7 +11,7 @@ import grpc
 import structlog
 from opentelemetry import propagate, trace
 
-from chassis import deadlines, errors, identity, status
+from chassis import deadlines, errors, identity, measures, status
 from chassis.deadlines import Deadline
 from chassis.requests import read
 
@@ -74,6 +74,7 @@ class Edge(grpc.aio.ServerInterceptor):
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
+        measures.idle()
 
     async def wait_idle(self) -> None:
         """Return once no call is running. Open health and reflection streams do not count."""
@@ -114,7 +115,7 @@ class Edge(grpc.aio.ServerInterceptor):
 
     def _guarded(self, name: str, behaviour: Any, traced: Traced = _as_it_is) -> Any:  # noqa: ANN401 - gRPC's own types say Any
         async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
-            with traced(name, context) as span:
+            with traced(name, context) as span, measures.served(name.removeprefix("/")) as call:
                 try:
                     with self._counted():
                         return await self._admitted(behaviour, request, context)
@@ -123,6 +124,7 @@ class Edge(grpc.aio.ServerInterceptor):
                 except grpc.aio.InternalError:
                     # Nobody is there to send to: this task's cancellation is on its way.
                     log.info("caller_left", method=name)
+                    call.code = grpc.StatusCode.CANCELLED.name
                     return None
                 except (Exception, asyncio.CancelledError) as error:  # the edge of the process
                     if isinstance(error, asyncio.CancelledError) and _is_cancelled():
@@ -132,6 +134,7 @@ class Edge(grpc.aio.ServerInterceptor):
                     log.exception("rpc_failed", method=name)
                     failure = errors.Internal("internal error; the log has the details")
                 log.info("rpc_refused", method=name, reason=failure.reason)
+                call.code = status.code_of(failure).name
                 _tell_failure(span, failure)
                 await context.abort_with_status(status.encode(failure))
                 return None

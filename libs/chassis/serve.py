@@ -88,11 +88,18 @@ def run(
 ) -> None:
     """Set up logs and telemetry, run `main` on one event loop, flush what is left to export."""
     logs.start(process, settings.log_level)
-    exporting = telemetry.start(process, settings.otlp_endpoint)
+    exporting = _telemetry(process, settings)
     try:
         uvloop.run(main())
     finally:
         exporting.stop()
+
+
+def _telemetry(process: str, settings: ProcessSettings) -> telemetry.Telemetry:
+    try:
+        return telemetry.start(process, settings)
+    except OSError:
+        raise _cannot_listen(settings.host, settings.metrics_port) from None
 
 
 def _stop_event() -> asyncio.Event:
@@ -137,8 +144,12 @@ def _listen(server: grpc.aio.Server, host: str, port: int) -> None:
         server.add_insecure_port(f"{host}:{port}")
     except RuntimeError:
         # gRPC's own text speaks of address families; what helps is the port.
-        log.error("cannot_listen", host=host, port=port, mend="free the port or set another one")  # noqa: TRY400
-        raise SystemExit(EXIT_CANNOT_LISTEN) from None
+        raise _cannot_listen(host, port) from None
+
+
+def _cannot_listen(host: str, port: int) -> SystemExit:
+    log.error("cannot_listen", host=host, port=port, mend="free the port or set another one")
+    return SystemExit(EXIT_CANNOT_LISTEN)
 
 
 async def _finish(server: grpc.aio.Server, edge: Edge, grace: float) -> None:

@@ -37,6 +37,13 @@ class ProcessSettings(BaseSettings):
         description="OTLP/gRPC collector for traces and metrics; empty exports none",
         examples=["http://127.0.0.1:4317"],
     )
+    metrics_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="port on which Prometheus finds the metrics; 0 opens none",
+        examples=["51050"],
+    )
 
 
 class StageSettings(ProcessSettings):

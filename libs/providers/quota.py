@@ -18,10 +18,14 @@ LARGEST = 10**12  # a header above it is no count
 
 _meter = metrics.get_meter("sluice.providers")
 _remaining = {
-    kind: _meter.create_gauge(
-        f"sluice.provider.{kind}.remaining", unit, f"{kind} that the provider says are left"
-    )
-    for kind, unit in zip(KINDS, ("{request}", "{token}"), strict=True)
+    "requests": _meter.create_gauge(
+        "sluice.provider.requests.remaining",
+        "{request}",
+        "requests that the provider says are left",
+    ),
+    "tokens": _meter.create_gauge(
+        "sluice.provider.tokens.remaining", "{token}", "tokens that the provider says are left"
+    ),
 }
 _difference = _meter.create_histogram(
     "sluice.provider.input_tokens.difference",

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from opentelemetry import metrics, trace
 
 from chassis.errors import SluiceError
+from chassis.measures import SECONDS
 from services.generate.failure import reason_of
 from services.generate.verdict import Generated, Verdict
 
@@ -30,12 +31,20 @@ FAILED = "INTERNAL"
 
 _meter = metrics.get_meter("sluice.generate")
 _calls = _meter.create_counter("sluice.generate.calls", "{call}", "questions, by shape and end")
-_call_time = _meter.create_histogram("sluice.generate.call.duration", "s", "time of one question")
+_call_time = _meter.create_histogram(
+    "sluice.generate.call.duration",
+    "s",
+    "time of one question",
+    explicit_bucket_boundaries_advisory=SECONDS,
+)
 _attempts = _meter.create_counter(
     "sluice.generate.attempts", "{attempt}", "calls to a provider, by candidate and end"
 )
 _attempt_time = _meter.create_histogram(
-    "sluice.generate.attempt.duration", "s", "time of one call to a provider"
+    "sluice.generate.attempt.duration",
+    "s",
+    "time of one call to a provider",
+    explicit_bucket_boundaries_advisory=SECONDS,
 )
 _outcomes = _meter.create_counter(
     "sluice.generate.outcomes", "{answer}", "what came of questions, by mode and reason"

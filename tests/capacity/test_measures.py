@@ -69,6 +69,27 @@ async def test_decisions_are_timed(shared_server: Server, client: Redis) -> None
         assert told()["decision.duration"] > before
 
 
+async def test_what_is_left_is_told_when_somebody_looks(
+    shared_server: Server, client: Redis
+) -> None:
+    values()
+    pool.fill(client)
+    async with bucket(shared_server.url, LIMITS) as made, made.reserve(100, Workload.BATCH):
+        await made.snapshot()
+    assert told()["waiting"] == 0
+    assert told()["cooldown"] == 0
+    for workload in ("interactive", "batch"):
+        left = {
+            name: told(dimension=name, **{"class": workload})["left"]
+            for name in ("requests", "tokens", "places")
+        }
+        assert left["places"] == 0.5
+        assert left["tokens"] == pytest.approx(0.9, abs=0.01)
+        assert left["requests"] == pytest.approx(1, abs=0.01)
+    assert told(**{"class": "batch"})["in_flight"] == 1
+    assert told(**{"class": "interactive"})["in_flight"] == 0
+
+
 async def test_the_mode_is_told(own_server: Server) -> None:
     values()
     async with bucket(own_server.url, LIMITS, decision_timeout=0.2, local_share=0) as made:

@@ -1,5 +1,6 @@
 """What the gateway tells whoever collects metrics."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from chassis import identity
 from chassis.errors import Exhausted, SluiceError
 from chassis.identity import AccessLevel, Caller
-from gateway.admission import Admission, Room
+from gateway.admission import Admission, Room, Waiting
 from gateway.answer import Found, Prompt, Written
 from gateway.flow import Flow
 from gateway.outcome import Reason
@@ -19,6 +20,7 @@ from tests.measured import values
 
 ANSWERED, RETRACTED = "sluice.gateway.answered", "sluice.gateway.retracted"
 REFUSED, IN_FLIGHT = "sluice.gateway.refused", "sluice.gateway.in_flight"
+WAITING = "sluice.gateway.waiting"
 
 
 class Spent:
@@ -81,8 +83,28 @@ async def test_refusals_are_counted_by_reason_and_seats_while_they_are_taken() -
 async def test_what_came_of_questions_is_counted_by_mode_and_reason() -> None:
     stages = Spent()
     before = values(mode="UNAVAILABLE", reason="CAPACITY").get(ANSWERED, 0)
-    await Flow(stages, stages, stages).ask(Question("why"))
+    await Flow(stages, stages, stages, clock=iter(range(100)).__next__).ask(Question("why"))
     assert values(mode="UNAVAILABLE", reason="CAPACITY")[ANSWERED] == before + 1
+    assert values(mode="UNAVAILABLE")["sluice.gateway.answer.duration"] >= 1
+
+
+async def test_who_waits_for_a_seat_is_counted_until_there_is_one() -> None:
+    before = values().get(WAITING, 0)
+    room = Room(1, Everywhere(), Waiting(seconds=5, length=1))
+    sat = asyncio.Event()
+
+    async def sit() -> None:
+        async with room.seat():
+            sat.set()
+
+    async with room.seat():
+        waiting = asyncio.create_task(sit())
+        await asyncio.sleep(0)
+        assert room.waiting == 1
+        assert values()[WAITING] == before + 1
+    await waiting
+    assert sat.is_set()
+    assert values()[WAITING] == before
 
 
 async def test_withdrawn_text_is_counted_once_an_answer() -> None:

@@ -154,10 +154,15 @@ class Admission(Generic[P, S]):
 
         Raises AllowanceSpent and NoRoom. A want of capacity that the block raises counts as well.
         """
+        async with self.charged(stand), self._room.seat():
+            yield
+
+    @asynccontextmanager
+    async def charged(self, stand: Stand) -> AsyncIterator[None]:
+        """The same without a seat, for what is not answered now."""
         try:
             await self._charge(stand)
-            async with self._room.seat():
-                yield
+            yield
         except Exhausted as refusal:
             self._count(refusal.reason)
             raise

@@ -5,13 +5,21 @@ Errors that leave here are the caller's to mend, or bugs; an outage is an outcom
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 import structlog
 
 from chassis import deadlines
-from chassis.errors import DeadlineExceeded, Exhausted, SluiceError, Unavailable
+from chassis.errors import (
+    DeadlineExceeded,
+    Exhausted,
+    Forbidden,
+    InvalidInput,
+    SluiceError,
+    Unavailable,
+)
 from gateway import measures
 from gateway.answer import Answer, Found, Labelled, P, Prompt, S, Written
 from gateway.outcome import Mode, Outcome, Reason
@@ -91,6 +99,19 @@ class Flow(Generic[P, S]):
             _report(answer)
             await telling.answer(answer)
         return answer
+
+    async def again(self, question: Question, answer: Answer[S]) -> Answer[S]:
+        """An answer of another time, as far as the current caller may see it now."""
+        record = Record(answer.answer_id, Telling[S](None), self._clock)
+        # No epoch: whoever asks now may have other rights than when it was the current one.
+        record.sources, record.epoch = answer.sources, 0
+        try:
+            written = await self._confirmed(question, record, answer.written)
+        except (Forbidden, InvalidInput):
+            record.sources = ()
+            outcome = Outcome(Mode.UNAVAILABLE, Reason.RETRIEVAL_UNAVAILABLE)
+            written = _withdrawn(answer.written, outcome)
+        return replace(answer, written=written, sources=record.shown(written))
 
     async def _conduct(
         self, question: Question, record: "Record[S]", telling: Telling[S]
@@ -205,7 +226,7 @@ class Record(Generic[S]):
         return Answer(
             answer_id=self.answer_id,
             written=written,
-            sources=self._shown(written),
+            sources=self.shown(written),
             timings=self._timings,
             elapsed=self._clock() - self._began,
             instructions_version=self.instructions_version,
@@ -213,7 +234,7 @@ class Record(Generic[S]):
             epoch=self.epoch,
         )
 
-    def _shown(self, written: Written) -> Sequence[S]:
+    def shown(self, written: Written) -> Sequence[S]:
         """The cited sources of an answer; where none could be made, all of them in its stead."""
         if written.outcome.has_content:
             cited = {citation.label for citation in written.citations}

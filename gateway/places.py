@@ -60,10 +60,10 @@ class SharedPlaces:
     async def taken(self) -> int | None:
         """How many places all gateways hold; None while Redis cannot say."""
         try:
-            (number,) = await self._store.run("count_places", [KEY])
+            found = await self._store.run("count_places", [KEY])
         except StoreLost:
             return None
-        return number
+        return int(found[0])
 
     async def close(self) -> None:
         """Finish what is being given back. No question is answered any more."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Self
+from pathlib import Path
+from typing import Any, Self, TypeAlias
 
 import structlog
 from redis.asyncio import Redis
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from capacity.store import connect
 from chassis.errors import Unavailable
@@ -20,6 +21,8 @@ from chassis.errors import Unavailable
 RETRY_EVERY = 0.5
 # Turns of the event loop that it takes from a readable socket to a finished step, and some more.
 TURNS = 8
+
+Argument: TypeAlias = str | int | bytes
 
 log = structlog.get_logger()
 
@@ -38,8 +41,13 @@ class Script:
     @classmethod
     @cache
     def load(cls, name: str) -> Self:
-        """The script in this folder; `name` without its ending."""
-        text = (files("gateway") / f"{name}.lua").read_text("utf-8")
+        """The script in this folder; `name` without its ending.
+
+        It begins with the rules of its own folder, where that has some.
+        """
+        script = Path(str(files("gateway"))) / f"{name}.lua"
+        parts = (script.with_name("rules.lua"), script)
+        text = "".join(part.read_text("utf-8") for part in parts if part.is_file())
         # SHA-1 is how Redis names scripts.
         return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
@@ -67,8 +75,8 @@ class Store:
     def lost(self) -> bool:
         return self._retry_at is not None
 
-    async def run(self, script: str, keys: Sequence[str], *arguments: str | int) -> list[int]:
-        """What the script replies."""
+    async def run(self, script: str, keys: Sequence[str], *arguments: Argument) -> list[Any]:
+        """What the script replies: whole numbers, and bytes where it says so."""
         if not self._is_due():
             raise StoreLost("the shared state cannot be asked")
         try:
@@ -79,10 +87,21 @@ class Store:
         self._find()
         return reply
 
+    async def configured(self, *names: str) -> dict[str, str]:
+        """Settings of the server; none where it does not tell them. Raises StoreLost."""
+        try:
+            async with asyncio.timeout(self._limit):
+                found = await self._redis.config_get(*names)
+        except ResponseError:
+            return {}
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StoreLost("the shared state cannot be asked") from error
+        return {str(name): str(value) for name, value in found.items()}
+
     async def close(self) -> None:
         await self._redis.aclose()
 
-    async def _in_time(self, step: Coroutine[None, None, list[int]]) -> list[int]:
+    async def _in_time(self, step: Coroutine[None, None, list[Any]]) -> list[Any]:
         task = asyncio.create_task(step)
         try:
             await asyncio.wait((task,), timeout=self._limit)
@@ -99,9 +118,9 @@ class Store:
             await asyncio.wait((task,))
 
     async def _evaluate(
-        self, script: Script, keys: Sequence[str], arguments: Sequence[str | int]
-    ) -> list[int]:
-        reply: list[int]
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]
+    ) -> list[Any]:
+        reply: list[Any]
         try:
             reply = await self._redis.evalsha(script.digest, len(keys), *keys, *arguments)
         except NoScriptError:

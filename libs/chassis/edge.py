@@ -4,7 +4,8 @@ from __future__ import annotations  # gRPC's classes are generic in their stubs 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
@@ -12,12 +13,19 @@ import structlog
 from opentelemetry import propagate, trace
 
 from chassis import deadlines, errors, identity, measures, status
+from chassis.channels import MESSAGE_BYTES
 from chassis.deadlines import Deadline
 from chassis.requests import read
+
+# How long a refused caller may pause before nothing more of its requests is taken in.
+PAUSE_SECONDS = 0.1
 
 Verify = Callable[[str], Awaitable[identity.Caller]]
 Behaviour: TypeAlias = "Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+# From what comes on the wire to what a behaviour takes.
+Parsed = Callable[[Any], Any]
+TakeRest = Callable[[Any], Awaitable[None]]
 Traced: TypeAlias = (
     "Callable[[str, grpc.aio.ServicerContext[Any, Any]], AbstractContextManager[trace.Span]]"
 )
@@ -65,6 +73,22 @@ def _as_it_is(name: str, context: grpc.aio.ServicerContext[Any, Any]) -> Iterato
     yield trace.get_current_span()
 
 
+async def _nothing_left(_request: bytes) -> None:
+    """One message has come in as a whole."""
+
+
+async def _take_rest(requests: AsyncIterator[bytes]) -> None:
+    """What a refused caller is still sending, as much as one message may have.
+
+    gRPC's asynchronous client forgets a status that comes while it writes, and says INTERNAL.
+    """
+    size = 0
+    with suppress(StopAsyncIteration, TimeoutError, grpc.aio.InternalError):
+        while size < MESSAGE_BYTES:
+            async with asyncio.timeout(PAUSE_SECONDS):
+                size += len(await anext(requests))
+
+
 class Edge(grpc.aio.ServerInterceptor):
     """Wraps each handler. `limit` caps, in seconds, what callers may ask for."""
 
@@ -87,33 +111,31 @@ class Edge(grpc.aio.ServerInterceptor):
     ) -> Handler | None:
         handler = await continuation(handler_call_details)
         name = handler_call_details.method
-        if handler is None or name.startswith(OPEN_SERVICES):
-            return handler
+        if handler is None:
+            return None
+        if name.startswith(OPEN_SERVICES):
+            return _open(handler)
+        one, all_of = _one(handler.request_deserializer), _all_of(handler.request_deserializer)
+        written = handler.response_serializer
         if handler.unary_unary:
-            return grpc.unary_unary_rpc_method_handler(
-                self._guarded(name, _reading(handler.unary_unary, handler.request_deserializer)),
-                None,
-                handler.response_serializer,
-            )
+            guarded = self._guarded(name, _reading(handler.unary_unary, one))
+            return grpc.unary_unary_rpc_method_handler(guarded, None, written)
         if handler.stream_unary:
-            return grpc.stream_unary_rpc_method_handler(
-                self._guarded(
-                    name, _reading_all(handler.stream_unary, handler.request_deserializer)
-                ),
-                None,
-                handler.response_serializer,
-            )
+            behaviour = _reading(handler.stream_unary, all_of)
+            guarded = self._guarded(name, behaviour, take_rest=_take_rest)
+            return grpc.stream_unary_rpc_method_handler(guarded, None, written)
         if handler.unary_stream:
-            return grpc.unary_stream_rpc_method_handler(
-                self._guarded(
-                    name, _writing(handler.unary_stream, handler.request_deserializer), _traced
-                ),
-                None,
-                handler.response_serializer,
-            )
+            guarded = self._guarded(name, _writing(handler.unary_stream, one), _traced)
+            return grpc.unary_stream_rpc_method_handler(guarded, None, written)
         raise TypeError(f"{name}: streams in both directions need a guard of their own")
 
-    def _guarded(self, name: str, behaviour: Any, traced: Traced = _as_it_is) -> Any:  # noqa: ANN401 - gRPC's own types say Any
+    def _guarded(
+        self,
+        name: str,
+        behaviour: Any,  # noqa: ANN401 - gRPC's own types say Any
+        traced: Traced = _as_it_is,
+        take_rest: TakeRest = _nothing_left,
+    ) -> Any:  # noqa: ANN401 - as above
         async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
             with traced(name, context) as span, measures.served(name.removeprefix("/")) as call:
                 try:
@@ -136,6 +158,7 @@ class Edge(grpc.aio.ServerInterceptor):
                 log.info("rpc_refused", method=name, reason=failure.reason)
                 call.code = status.code_of(failure).name
                 _tell_failure(span, failure)
+                await take_rest(request)
                 await context.abort_with_status(status.encode(failure))
                 return None
 
@@ -184,32 +207,60 @@ def _tell_failure(span: trace.Span, failure: errors.SluiceError) -> None:
         span.set_status(trace.StatusCode.ERROR, code.name)
 
 
-def _reading(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
-    async def parsed(raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
-        return await behaviour(read(parse, raw), context)
+def _open(handler: Handler) -> Handler:
+    """Health or reflection as it is, but for bytes that are no request."""
+    one, all_of = _one(handler.request_deserializer), _all_of(handler.request_deserializer)
+    written = handler.response_serializer
+    if handler.unary_unary:
+        told = _told(_reading(handler.unary_unary, one))
+        return grpc.unary_unary_rpc_method_handler(told, None, written)
+    if handler.unary_stream:
+        told = _told(_writing(handler.unary_stream, one))
+        return grpc.unary_stream_rpc_method_handler(told, None, written)
+    told = _told(_writing(handler.stream_stream, all_of))
+    return grpc.stream_stream_rpc_method_handler(told, None, written)
+
+
+def _told(behaviour: Behaviour) -> Any:  # noqa: ANN401 - gRPC's own types say Any
+    async def told(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
+        try:
+            return await behaviour(request, context)
+        except errors.InvalidInput as error:
+            await context.abort_with_status(status.encode(error))
+
+    return told
+
+
+def _one(parse: Any) -> Parsed:  # noqa: ANN401 - gRPC's own types say Any
+    return partial(read, parse)
+
+
+def _all_of(parse: Any) -> Parsed:  # noqa: ANN401 - as above
+    def parsed(raw: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+        return (read(parse, message) async for message in raw)
 
     return parsed
 
 
-def _reading_all(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
-    async def parsed(raw: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
-        return await behaviour((read(parse, message) async for message in raw), context)
+def _reading(behaviour: Any, parsed: Parsed) -> Behaviour:  # noqa: ANN401 - as above
+    async def answered(raw: object, context: grpc.aio.ServicerContext[Any, Any]) -> Any:  # noqa: ANN401
+        return await behaviour(parsed(raw), context)
 
-    return parsed
+    return answered
 
 
-def _writing(behaviour: Any, parse: Any) -> Behaviour:  # noqa: ANN401 - gRPC's own types say Any
+def _writing(behaviour: Any, parsed: Parsed) -> Behaviour:  # noqa: ANN401 - as above
     """A response stream as one task: a caller that leaves cancels it and its generator at once.
 
     Left to gRPC, a generator that is not waiting just then is dropped, to be collected later.
     """
 
-    async def written(raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        async with aclosing(behaviour(read(parse, raw), context)) as responses:
+    async def written(raw: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        async with aclosing(behaviour(parsed(raw), context)) as responses:
             async for response in responses:
                 await context.write(response)
 
-    return _reading(behaviour, parse) if asyncio.iscoroutinefunction(behaviour) else written
+    return _reading(behaviour, parsed) if asyncio.iscoroutinefunction(behaviour) else written
 
 
 def bearer_token(context: grpc.aio.ServicerContext[Any, Any]) -> str:

@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -181,26 +182,48 @@ async def test_a_stage_that_is_gone_is_unavailable_and_found_again(
             assert (await ask(channel, "who")).embedding_profile == "acme/team"
 
 
-@pytest.mark.parametrize(
-    ("sent", "field"), [(b"\xff\xff", ""), (b"\x0a\x03\x0a\x01\xff", "header.document_id")]
-)
 async def test_bytes_in_a_stream_that_are_no_message_are_the_callers_to_mend(
-    free_port: Callable[[], int], sent: bytes, field: str
+    free_port: Callable[[], int],
 ) -> None:
+    good = ingest_pb2.PutDocumentRequest(data=b"a").SerializeToString()
+    bearer = (("authorization", f"Bearer {Minter(development_key()).mint(CALLER, 'retrieve')}"),)
     async with running(free_port()) as (process, channel):
-        good = ingest_pb2.PutDocumentRequest(data=b"a").SerializeToString()
-        bearer = (
-            ("authorization", f"Bearer {Minter(development_key()).mint(CALLER, 'retrieve')}"),
-        )
         put: Any = channel.stream_unary("/sluice.ingest.v1.IngestService/PutDocument")
-        with pytest.raises(grpc.aio.AioRpcError) as refused:
-            await put(iter([good, sent]), timeout=5, metadata=bearer)
-        failure = status.decode(refused.value, "ingest")
-        assert isinstance(failure, errors.InvalidInput)
-        assert failure.field == field
+        for sent, field in ((b"\xff\xff", ""), (b"\x0a\x03\x0a\x01\xff", "header.document_id")):
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await put(iter([good, sent]), timeout=5, metadata=bearer)
+            failure = status.decode(refused.value, "ingest")
+            assert isinstance(failure, errors.InvalidInput)
+            assert failure.field == field
         counted = await put(iter([good, good]), timeout=5, metadata=bearer)
         assert ingest_pb2.PutDocumentResponse.FromString(counted).chunks == 2
         process.terminate()
         _, logs = await asyncio.wait_for(process.communicate(), 10)
         assert b"Traceback" not in logs
         assert b"rpc_failed" not in logs
+
+
+async def test_who_is_still_writing_hears_the_refusal_as_it_is(
+    free_port: Callable[[], int],
+) -> None:
+    more = [ingest_pb2.PutDocumentRequest(data=b"a" * 900).SerializeToString()] * 20
+    async with running(free_port()) as (_, channel):
+        put: Any = channel.stream_unary("/sluice.ingest.v1.IngestService/PutDocument")
+        calls = [put(iter([b"\xff\xff", *more]), timeout=20) for _ in range(400)]
+        ends = Counter([await call.code() for call in calls])
+    assert ends == {grpc.StatusCode.UNAUTHENTICATED: 400}
+
+
+async def test_bytes_that_ask_for_no_health_are_the_callers_to_mend(
+    free_port: Callable[[], int],
+) -> None:
+    async with running(free_port()) as (_, channel):
+        health = "/grpc.health.v1.Health"
+        checked: Any = channel.unary_unary(f"{health}/Check")(b"\xff", timeout=5)
+        watched: Any = channel.unary_stream(f"{health}/Watch")(b"\xff", timeout=5)
+        name = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        reflected: Any = channel.stream_stream(name)(iter([b"\xff"]), timeout=5)
+        ends = [await call.code() for call in (checked, watched, reflected)]
+        told = await checked.details()
+    assert ends == [grpc.StatusCode.INVALID_ARGUMENT] * 3
+    assert told == "the request is no valid message"

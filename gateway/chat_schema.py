@@ -36,7 +36,12 @@ class StreamOptionsRequest(BaseModel):
 
 
 class FormatRequest(BaseModel):
-    type: str = Field(examples=["text"])
+    type: str = Field(examples=["text"], json_schema_extra={"const": "text"})
+
+
+def _only(values: list[Any], description: str) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Published alone: what is refused is refused in our words."""
+    return Field(None, description=description, json_schema_extra={"enum": values})
 
 
 class ChatRequest(BaseModel):
@@ -45,19 +50,20 @@ class ChatRequest(BaseModel):
     All other messages are ignored, as is whatever tunes a model.
     """
 
-    model: str = Field(examples=[MODEL])
+    model: str = Field(examples=[MODEL], json_schema_extra={"const": MODEL})
     messages: list[MessageRequest] = Field(
-        examples=[[{"role": "user", "content": "How do we rotate the database password?"}]]
+        examples=[[{"role": "user", "content": "How do we rotate the database password?"}]],
+        json_schema_extra={"contains": {"properties": {"role": {"const": "user"}}}},
     )
     stream: bool | None = None
     stream_options: StreamOptionsRequest | None = None
-    n: int | None = Field(None, description="only 1")
+    n: int | None = _only([None, 1], "only 1")
     response_format: FormatRequest | None = Field(None, description="only text")
-    tools: list[Any] | None = Field(None, description="none")
-    functions: list[Any] | None = Field(None, description="none")
-    logprobs: bool | None = Field(None, description="only false")
-    top_logprobs: int | None = Field(None, description="only 0")
-    audio: dict[str, Any] | None = Field(None, description="none")
+    tools: list[Any] | None = _only([None, []], "none")
+    functions: list[Any] | None = _only([None, []], "none")
+    logprobs: bool | None = _only([None, False], "only false")
+    top_logprobs: int | None = _only([None, 0], "only 0")
+    audio: dict[str, Any] | None = _only([None, {}], "none")
 
     @property
     def wants_usage(self) -> bool:

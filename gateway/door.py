@@ -12,14 +12,14 @@ from chassis import deadlines, errors, identity
 from chassis.deadlines import Deadline
 from chassis.identity import Caller
 from gateway import problem
-from gateway.admission import Admission
 from gateway.documents import Documents
 from gateway.identity import Trusted
+from gateway.jobs.desk import Desk
 from gateway.levels import Levels
 from gateway.problem import Problem
 from gateway.readiness import Parts
 from gateway.search import Search
-from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from sluice.evidence.v1.evidence_pb2 import Passage
 from sluice.ingest.v1 import ingest_pb2
 
 Shelf = Documents[
@@ -40,7 +40,11 @@ REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _REFUSED, "5XX": _REFUSED}
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 Seconds = Annotated[
     str | None,
-    Header(alias="Request-Timeout", description="seconds after which the response is of no use"),
+    Header(
+        alias="Request-Timeout",
+        description="seconds after which the response is of no use",
+        json_schema_extra={"pattern": f"^{_SECONDS.pattern}$"},
+    ),
 ]
 
 
@@ -51,7 +55,7 @@ class Door:
     `document_bytes` is the size of the largest document.
     """
 
-    admission: Admission[Passage, Source]
+    desk: Desk
     search: Search[Passage]
     issuer: Trusted
     parts: Parts

@@ -2,18 +2,36 @@
 
 import asyncio
 from collections.abc import Collection
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chassis.errors import Forbidden
+from gateway import event_stream
 from gateway.body import JsonRoute
 from gateway.departure import unless_gone
 from gateway.door import REFUSALS, Bearer, Door, Seconds
 
+_JSON_RPC = {
+    "type": "object",
+    "properties": {"jsonrpc": {"const": "2.0"}, "method": {"type": "string"}},
+}
 _MESSAGE = {
     "required": True,
-    "content": {"application/json": {"schema": {"type": "object"}}},
+    "content": {
+        "application/json": {"schema": {**_JSON_RPC, "required": ["jsonrpc", "method"]}},
+    },
+}
+# What the protocol refuses comes as its own error, in JSON.
+_ANSWERED: dict[str, Any] = {
+    "description": "the answer, as JSON or events",
+    "content": {"application/json": {"schema": {"type": "object"}}, event_stream.MEDIA_TYPE: {}},
+}
+_NOTED = {"description": "a notification, which has no answer"}
+_REFUSED: dict[str, Any] = {
+    **REFUSALS["4XX"],
+    "content": {**REFUSALS["4XX"]["content"], **_ANSWERED["content"]},
 }
 
 
@@ -24,7 +42,7 @@ def router(door: Door, origins: Collection[str]) -> APIRouter:
 
     @routes.post(
         "/mcp",
-        responses={200: {"description": "the answer, as JSON or events"}, **REFUSALS},
+        responses={200: _ANSWERED, 202: _NOTED, **REFUSALS, "4XX": _REFUSED},
         response_class=Response,
         openapi_extra={"requestBody": _MESSAGE},
     )

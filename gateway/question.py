@@ -13,7 +13,7 @@ FILTER_VALUE_CHARACTERS = 256
 
 # No question is written with these, and engines that read C strings end at the first NUL.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
+LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 
 
 class PublicationState(StrEnum):
@@ -57,7 +57,7 @@ class Question:
                 field="question",
             )
         _check_unicode("question", self.text)
-        if self.locale and not _LOCALE.fullmatch(self.locale):
+        if self.locale and not LOCALE.fullmatch(self.locale):
             raise InvalidInput("the locale is no language tag such as en or pt-BR", field="locale")
 
 

@@ -1,6 +1,7 @@
 """What HTTP callers send and get, as JSON."""
 
 from dataclasses import asdict
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,12 +12,25 @@ from gateway.answer import Answer, Provenance, SwitchReason, Usage
 from gateway.levels import RoomLevels
 from gateway.outcome import Acceptance, Reason
 from gateway.outcome import Mode as AnswerMode
-from gateway.question import Filters, PublicationState, Question
+from gateway.question import (
+    FILTER_VALUE_CHARACTERS,
+    FILTER_VALUES,
+    LOCALE,
+    Filters,
+    PublicationState,
+    Question,
+)
 from gateway.search import Matches
 from gateway.wire import passage_text, publication_state_of, put_outcome_of
 from gateway.words import plain_words
 from sluice.evidence.v1 import evidence_pb2
 from sluice.ingest.v1 import ingest_pb2
+
+# Bounds are only published here: Filters and Question refuse what is outside, for every face.
+Value = Annotated[
+    str, Field(json_schema_extra={"minLength": 1, "maxLength": FILTER_VALUE_CHARACTERS})
+]
+Values = Annotated[list[Value], Field(json_schema_extra={"maxItems": FILTER_VALUES})]
 
 
 class Strict(BaseModel):
@@ -28,11 +42,13 @@ class Strict(BaseModel):
 class FilterRequest(Strict):
     """Each list narrows the search to its values; an empty one does not narrow."""
 
-    document_types: list[str] = []
-    document_ids: list[str] = []
-    areas: list[str] = []
+    document_types: Values = []
+    document_ids: Values = []
+    areas: Values = []
     publication_states: list[PublicationState] = Field(
-        [], description="published when empty; draft needs the role"
+        [],
+        description="published when empty; draft needs the role",
+        json_schema_extra={"maxItems": FILTER_VALUES},
     )
 
     def to_filters(self) -> Filters:
@@ -51,6 +67,7 @@ class QuestionRequest(Strict):
     question: str = Field(
         description="1 to 4,000 characters after white space is normalised",
         examples=["How do we rotate the database password?"],
+        json_schema_extra={"minLength": 1},
     )
     filters: FilterRequest = FilterRequest()
 
@@ -59,7 +76,10 @@ class AnswerRequest(QuestionRequest):
     """A question to answer."""
 
     locale: str = Field(
-        "", description="locale of the instructions; en when empty", examples=["pt"]
+        "",
+        description="locale of the instructions; en when empty",
+        examples=["pt"],
+        json_schema_extra={"pattern": f"^({LOCALE.pattern})?$"},
     )
 
     def to_question(self) -> Question:

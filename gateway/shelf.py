@@ -1,7 +1,7 @@
 """The routes of documents, for the role ingest. Whose documents they are only the token says."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -9,9 +9,11 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 
 from chassis import errors
+from chassis.identity import AccessLevel
 from gateway.departure import unless_gone
 from gateway.documents import Heading
 from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, needs, responding
+from gateway.question import PublicationState
 from gateway.schema import DocumentsResponse, PreviewResponse, StoredResponse
 from gateway.upload import Upload
 from gateway.wire import MEDIA_TYPES
@@ -48,6 +50,11 @@ class QueryRoute(APIRoute):
         return asked
 
 
+def _one_of(words: Iterable[str]) -> Any:  # noqa: ANN401 - as FastAPI's own
+    """Published only: what is refused is refused in our words."""
+    return Query(json_schema_extra={"enum": [*words, None]})
+
+
 def _heading(  # noqa: PLR0913 - what can be said of a document
     request: Request,
     *,
@@ -57,8 +64,8 @@ def _heading(  # noqa: PLR0913 - what can be said of a document
     version: Text = None,
     area: Text = None,
     document_type: Text = None,
-    publication_state: Annotated[str | None, Query(examples=["draft"])] = None,
-    access_level: Annotated[str | None, Query(examples=["restricted"])] = None,
+    publication_state: Annotated[str | None, _one_of(PublicationState)] = None,
+    access_level: Annotated[str | None, _one_of(level.label for level in AccessLevel)] = None,
     groups: Annotated[list[str], Query(description="of which a reader needs one")] = [],  # noqa: B006 - FastAPI's own way
     uri: Text = None,
 ) -> Heading:

@@ -155,7 +155,8 @@ async def floor(house: House, documents: Sequence[Sequence[Chunk]]) -> float:
     batching = Batching(inputs=64, tokens=4_096, input_limit=used.input_limit)
 
     async def embed(chunks: Sequence[Chunk]) -> None:
-        await batching.embed(client, chunks)
+        async for _ in batching.embed(client, chunks):
+            pass
 
     began = time.perf_counter()
     await each(documents, embed, at_once=AT_ONCE)

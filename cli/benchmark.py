@@ -24,7 +24,7 @@ async def bring_in(path: Path, source: str, address: str, token: Token, output: 
         )
         async with ingest_service.connected(address, token) as index:
             with progress(f"ingest {source}", len(found.files), shown=not output.as_json) as step:
-                report = await sync(index, found, Plan(source, retire=True), step)
+                report = await sync(index, found, Plan(source, retire=True), step, step.say)
     if report.refused:
         one = report.refused[0]
         raise InvalidInput(

@@ -46,7 +46,7 @@ async def ingested(path: Path, plan: Plan, address: str, token: Token, output: O
     began = time.monotonic()
     async with ingest_service.connected(address, token) as index:
         with progress(f"ingest {plan.source}", len(found.files), shown=not output.as_json) as step:
-            report = await sync(index, found, plan, step)
+            report = await sync(index, found, plan, step, step.say)
     seconds = round(time.monotonic() - began, 3)
     show(output, report, plan.source, seconds)
     show_skipped(output, found.skipped)

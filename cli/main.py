@@ -156,6 +156,7 @@ def ingest_command(  # noqa: PLR0913 - an option each
         retire=reconcile and path.is_dir(),
         allow_empty=allow_empty,
         send_all=send_all,
+        expected=state.read(data) is not None,
     )
 
     async def work() -> int:

@@ -1,6 +1,6 @@
 """A progress bar with rate and time left, on a terminal only."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.progress import (
@@ -14,9 +14,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from cli.output import console
-
-Step = Callable[[], None]
+from cli.output import console, safe
 
 
 class _Rate(ProgressColumn):
@@ -28,8 +26,23 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:.1f} {self._unit}/s" if task.speed else "")
 
 
+class Bar:
+    """Called once a unit that is done."""
+
+    def __init__(self, shown: Progress, total: int, title: str) -> None:
+        self._shown = shown
+        self._task = shown.add_task(title, total=total)
+
+    def __call__(self) -> None:
+        self._shown.advance(self._task)
+
+    def say(self, text: str) -> None:
+        """A line on standard error, above the bar."""
+        self._shown.console.print(Text(safe(text), style="yellow"), soft_wrap=True)
+
+
 @contextmanager
-def progress(title: str, total: int, *, shown: bool, unit: str = "files") -> Iterator[Step]:
+def progress(title: str, total: int, *, shown: bool, unit: str = "files") -> Iterator[Bar]:
     """A bar of `total` units on standard error. Call what it yields once a unit."""
     terminal = console(stderr=True)
     bar = Progress(
@@ -44,5 +57,4 @@ def progress(title: str, total: int, *, shown: bool, unit: str = "files") -> Ite
         disable=not (shown and terminal.is_terminal),
     )
     with bar:
-        task = bar.add_task(title, total=total)
-        yield lambda: bar.advance(task)
+        yield Bar(bar, total, title)

@@ -2,14 +2,12 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from chassis.errors import (
-    Conflict,
-    Exhausted,
     Forbidden,
     InvalidInput,
     SluiceError,
@@ -18,17 +16,14 @@ from chassis.errors import (
 )
 from cli.concurrency import each
 from cli.folder import File, Walk
-from cli.identity import expired
 from cli.ingest_service import Listed, Stored
+from cli.patience import PAUSES, Patience
 from cli.refusal import Refusal, refusal
 
 AT_ONCE = 4
-# Seconds before each further try of a document that a busy or restarting stage turned away.
-PAUSES = (1.0, 2.0, 4.0)
-LONGEST_PAUSE = 30.0
 
 Step = Callable[[], None]
-T = TypeVar("T")
+Say = Callable[[str], None]
 
 
 class Index(Protocol):
@@ -72,32 +67,62 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to sync. `retire` is for whole folders; `send_all` sends what seems unchanged too."""
+    """How to sync. `retire` is for whole folders; `send_all` sends what seems unchanged too.
+
+    Where the stage is `expected` to run, silence at the beginning is waited out like any later one.
+    """
 
     source: str
     retire: bool
     allow_empty: bool = False
     send_all: bool = False
+    expected: bool = False
     pauses: Sequence[float] = PAUSES
 
 
-async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
-    """Send, then retire. `step` is called once a file.
+def _unheard(_text: str) -> None:
+    """For who has nobody to tell that a run waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """The index, with what it turns away sent again."""
+
+    index: Index
+    patience: Patience
+
+    async def documents(self, source: str = "") -> list[Listed]:
+        return await self.patience.call(partial(self.index.documents, source))
+
+    async def put(self, document_id: str, source: str, content: bytes) -> Stored:
+        return await self.patience.put(partial(self.index.put, document_id, source, content))
+
+    async def reconcile(
+        self, source: str, document_ids: Sequence[str], *, allow_empty: bool
+    ) -> list[str]:
+        retire = partial(self.index.reconcile, source, document_ids, allow_empty=allow_empty)
+        return await self.patience.call(retire)
+
+
+async def sync(index: Index, found: Walk, plan: Plan, step: Step, say: Say = _unheard) -> Report:
+    """Send, then retire. `step` is called once a file, `say` once an outage that is waited out.
 
     A document's own fault is a refusal in the report. Raises what concerns all of them: no
     connection, no right, or a source that would lose everything without `allow_empty`. A note on
     what ends it midway, the command's own end included, says how far it came.
     """
-    indexed = {document.document_id: document for document in await index.documents(plan.source)}
+    patient = _Patient(index, Patience(say, plan.pauses))
+    listed = await (patient if plan.expected else index).documents(plan.source)
+    indexed = {document.document_id: document for document in listed}
     if plan.retire and not plan.allow_empty:
         _refuse_to_empty(found, plan.source, indexed)
-    elsewhere = await _elsewhere(index, found, indexed)
+    elsewhere = await _elsewhere(patient, found, indexed)
     report = Report()
     report.refused += [Refusal(one.document_id, "", one.reason) for one in found.problems]
 
     async def send(file: File) -> None:
         try:
-            await _send(index, file, plan, indexed, report)
+            await _send(patient, file, plan, indexed, report)
         except SluiceError as error:
             error.add_note(f"this ended the run at {file.document_id}")
             raise
@@ -107,7 +132,7 @@ async def sync(index: Index, found: Walk, plan: Plan, step: Step) -> Report:
         await each(found.files, send, at_once=AT_ONCE)
         report.taken_over = {name: elsewhere[name] for name in report.updated if name in elsewhere}
         if plan.retire:
-            report.retired = await _retire(index, _kept(found, indexed), indexed, plan)
+            report.retired = await _retire(patient, _kept(found, indexed), indexed, plan)
     except (SluiceError, asyncio.CancelledError) as error:
         error.add_note(
             f"{report.in_place} of {len(found.files)} documents are in place;"
@@ -159,8 +184,8 @@ async def _send(
         report.unchanged.append(file.document_id)
         return
     try:
-        put = partial(index.put, file.document_id, plan.source, content)
-        report.count(file.document_id, await _patiently(put, plan.pauses))
+        stored = await index.put(file.document_id, plan.source, content)
+        report.count(file.document_id, stored)
     except (Unauthenticated, Forbidden, Unavailable):
         raise
     except SluiceError as error:
@@ -172,16 +197,4 @@ async def _retire(
 ) -> list[str]:
     if not kept and not indexed:
         return []
-    reconcile = partial(index.reconcile, plan.source, kept, allow_empty=plan.allow_empty)
-    return await _patiently(reconcile, plan.pauses)
-
-
-async def _patiently(call: Callable[[], Awaitable[T]], pauses: Sequence[float]) -> T:
-    for pause in pauses:
-        try:
-            return await call()
-        except (Unavailable, Exhausted, Conflict, Unauthenticated) as error:
-            if isinstance(error, Unauthenticated) and not expired(error):
-                raise
-            await asyncio.sleep(min(max(pause, error.retry_after or 0), LONGEST_PAUSE))
-    return await call()
+    return await index.reconcile(plan.source, kept, allow_empty=plan.allow_empty)

@@ -2,7 +2,7 @@
 
 import asyncio
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,12 +10,12 @@ import structlog
 
 from capacity import Workload
 from chassis import deadlines
-from chassis.errors import DeadlineExceeded, Exhausted, Internal, Unavailable
+from chassis.errors import Exhausted, Internal, Unavailable
 from services.ingest.chunk import Chunk
 
 PAUSES = (0.5, 1.0, 2.0, 4.0)  # seconds before each further try
 LONGEST = 600.0  # seconds that all tries of one batch may take without a deadline
-SPARE = 0.5  # seconds before a request's end, in which it is said how far it came
+SPARE = 1.0  # seconds before a request's end, to keep what is embedded and say how far it came
 
 log = structlog.get_logger()
 
@@ -38,13 +38,15 @@ class Batching:
     tokens: int
     input_limit: int
 
-    async def embed(self, embedder: Embedder, chunks: Sequence[Chunk]) -> list[Sequence[float]]:
-        """A vector for each chunk, in order, as 32-bit floats.
+    async def embed(
+        self, embedder: Embedder, chunks: Sequence[Chunk]
+    ) -> AsyncGenerator[list[Sequence[float]]]:
+        """The vectors of the chunks call by call, in order, as 32-bit floats.
 
-        Raises what the embedder raises, and Internal (INPUT_TOO_LONG) for an input over the model's
-        limit, which the model would cut without saying so. DeadlineExceeded says how far it came.
+        Raises what the embedder raises, DeadlineExceeded somewhat before the request's end, and
+        Internal (INPUT_TOO_LONG) for an input over the model's limit, which the model would cut
+        without saying so.
         """
-        vectors: list[Sequence[float]] = []
         for batch in self.batches(chunks):
             inputs = [chunk.embedding_input for chunk in batch]
             counts = [chunk.tokens for chunk in batch]
@@ -53,13 +55,9 @@ class Batching:
                     f"{max(counts)} tokens in one input where {self.input_limit} are allowed",
                     reason="INPUT_TOO_LONG",
                 )
-            try:
-                with deadlines.keeping(SPARE):
-                    found = await self._patiently(embedder, inputs, counts)
-            except DeadlineExceeded as failure:
-                raise _too_slow(len(vectors), len(chunks)) from failure
-            vectors.extend(array("f", vector) for vector in found)
-        return vectors
+            with deadlines.keeping(SPARE):
+                found = await self._patiently(embedder, inputs, counts)
+            yield [array("f", vector) for vector in found]
 
     async def _patiently(
         self, embedder: Embedder, inputs: Sequence[str], counts: Sequence[int]
@@ -92,10 +90,3 @@ class Batching:
             size += chunk.tokens
         if chunks:
             yield chunks[first:]
-
-
-def _too_slow(done: int, wanted: int) -> DeadlineExceeded:
-    return DeadlineExceeded(
-        f"the model embedded {done:,} of {wanted:,} passages in the time of one document;"
-        " divide the document"
-    )

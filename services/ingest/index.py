@@ -2,7 +2,7 @@
 
 import asyncio
 from array import array
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -13,6 +13,7 @@ from corpus import bm25, collection, epochs
 from corpus.collection import BM25, DENSE
 from corpus.epochs import LIVE
 from corpus.failures import translated
+from corpus.identity import uuid_of
 from corpus.points import Key, StoredPassage, from_payload, to_payload
 from corpus.profile import EmbeddingProfile
 from corpus.scope import live, match, match_any
@@ -119,8 +120,31 @@ class Index:
         )
         return found > 0
 
+    async def keep(self, tenant: str, vectors: Mapping[str, Sequence[float]], until: int) -> None:
+        """Store vectors by input hash that no passage has yet; `until` is in seconds.
+
+        Their rows are such as were retired before they were ever live, so that no reader sees them
+        and `sweep` removes them once their time is over.
+        """
+        for names in _sliced(list(vectors), BATCH_ROWS):
+            points = [
+                models.PointStruct(
+                    id=uuid_of("vector", tenant, name),
+                    vector={DENSE: list(vectors[name])},
+                    payload={
+                        Key.TENANT.value: tenant,
+                        Key.INPUT_HASH.value: name,
+                        Key.VALID_TO.value: 0,
+                        Key.RETIRED_AT.value: until,
+                    },
+                )
+                for name in names
+            ]
+            async with translated(CALL_SECONDS):
+                await self._client.upsert(self._name, points, wait=True)
+
     async def vectors(self, tenant: str, hashes: Sequence[str]) -> dict[str, Sequence[float]]:
-        """Vectors that the tenant's passages have by now, live or retired, by input hash."""
+        """Vectors of the tenant's passages, live or retired, and kept ones, by input hash."""
         found: dict[str, Sequence[float]] = {}
         for names in _sliced(list(dict.fromkeys(hashes)), HASHES):
             await self._find_vectors(tenant, names, found)

@@ -1,15 +1,17 @@
 """A tenant's documents: put, shown beforehand, deleted, listed, reconciled with their source."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
+from itertools import islice
 
-from chassis.errors import InvalidInput
+from chassis.errors import DeadlineExceeded, InvalidInput, SluiceError
 from corpus.points import StoredPassage
 from services.ingest.embed import Batching, Embedder
 from services.ingest.index import Index
+from services.ingest.keep import Keep
 from services.ingest.lease import Leases
 from services.ingest.prepare import Header, Preparation, Prepared
 from services.ingest.publish import Publisher
@@ -65,7 +67,8 @@ class Library:
     async def put(self, tenant: str, header: Header, data: bytes) -> Put:
         """Store a document; nothing is embedded or written when nothing differs.
 
-        Raises InvalidInput, and what embedder, index and leases raise.
+        Raises InvalidInput, and what embedder, index and leases raise. DeadlineExceeded
+        (EMBEDDING_UNFINISHED) says how far it came: the next call goes on from there.
         """
         prepared = await self.prepare(tenant, header, data)
         await self.index.ensure()
@@ -121,8 +124,20 @@ class Library:
         known = await self.index.vectors(tenant, hashes)
         chunks = dict(zip(hashes, prepared.chunks, strict=True))
         new = [name for name in chunks if name not in known]
-        vectors = await self.batching.embed(self.embedder, [chunks[name] for name in new])
-        known.update(zip(new, vectors, strict=True))
+        keep = Keep(self.index, tenant)
+        embedding = self.batching.embed(self.embedder, [chunks[name] for name in new])
+        names = iter(new)
+        try:
+            async with aclosing(embedding):
+                async for vectors in embedding:
+                    found = dict(zip(islice(names, len(vectors)), vectors, strict=True))
+                    known.update(found)
+                    await keep.add(found)
+        except SluiceError as failure:
+            await keep.store()
+            if isinstance(failure, DeadlineExceeded):
+                raise _unfinished(len(known), len(chunks)) from failure
+            raise
         return [known[name] for name in hashes], len(new)
 
     async def _retire(
@@ -153,3 +168,11 @@ def _put(outcome: Outcome, prepared: Prepared, embedded: int, epoch: int) -> Put
     chunks = len(prepared.chunks)
     reused = 0 if outcome is Outcome.UNCHANGED else chunks - embedded
     return Put(outcome, prepared.revision, chunks, embedded, reused, epoch)
+
+
+def _unfinished(done: int, wanted: int) -> DeadlineExceeded:
+    return DeadlineExceeded(
+        f"{done:,} of {wanted:,} passages are embedded and kept; send it again to go on from there",
+        reason="EMBEDDING_UNFINISHED",
+        metadata={"embedded": str(done), "passages": str(wanted)},
+    )

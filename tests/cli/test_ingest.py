@@ -6,6 +6,7 @@ from opentelemetry import trace
 
 from chassis.errors import (
     Conflict,
+    DeadlineExceeded,
     Forbidden,
     InvalidInput,
     SluiceError,
@@ -14,6 +15,7 @@ from chassis.errors import (
 )
 from chassis.identity import AccessLevel
 from cli import folder
+from cli.exits import Unreachable
 from cli.identity import Identity, Token
 from cli.ingest_service import connected
 from cli.sync import Plan, Report, sync
@@ -240,3 +242,28 @@ async def test_the_development_identity_carries_the_tenant_and_the_role(
         "demo",
         frozenset({"ingest"}),
     )
+
+
+async def test_a_stage_that_is_expected_is_waited_for_from_the_beginning(docs: Path) -> None:
+    said: list[str] = []
+    async with connected("127.0.0.1:1", DEVELOPER.for_ingest) as index:
+        with pytest.raises(Unreachable):
+            await sync(index, folder.walk(docs), plan(), lambda: None, said.append)
+        assert said == []
+        with pytest.raises(Unreachable):
+            await sync(index, folder.walk(docs), plan(expected=True), lambda: None, said.append)
+    (line,) = said
+    assert line.startswith("nothing answers at 127.0.0.1:1")
+
+
+async def test_a_document_whose_time_was_over_goes_on_from_there(stage: Stage, docs: Path) -> None:
+    stage.failures = [
+        DeadlineExceeded(f"{far} of 9", metadata={"embedded": str(far)}) for far in (3, 6)
+    ]
+    (docs / "a.md").unlink()
+    (docs / "b.md").unlink()
+    report = await synced(stage, docs)
+    assert (report.added, stage.calls) == (["sub/c.txt"], ["sub/c.txt"] * 3)
+    stage.failures = [DeadlineExceeded("0 of 9", metadata={"embedded": "0"})] * 2
+    report = await synced(stage, docs, send_all=True)
+    assert [one.reason for one in report.refused] == ["0 of 9"]

@@ -17,6 +17,8 @@ from local.readiness import Probe
 
 PROBE_EVERY = 0.05  # seconds
 TAIL_BYTES = 8_192
+# The reason in a process's log that no waiting mends: the index was made with other settings.
+MISMATCH = "COLLECTION_MISMATCH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +34,19 @@ class Part:
 
 
 class Child:
-    """A part's process. Its output is appended to `log`."""
+    """A part's process. Its output is appended to `log`, from byte `start` on."""
 
-    def __init__(self, part: Part, log: Path, process: Process) -> None:
+    def __init__(self, part: Part, log: Path, start: int, process: Process) -> None:
         self.part = part
         self.log = log
         self.began = time.monotonic()
+        self._start = start
         self._process = process
 
     @classmethod
     async def spawn(cls, part: Part, log: Path) -> "Child":
         with private.appending(log) as output:
+            start = output.tell()
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid())),
                 *part.command,
@@ -54,7 +58,7 @@ class Child:
                 start_new_session=True,
                 umask=private.UMASK,
             )
-        return cls(part, log, process)
+        return cls(part, log, start, process)
 
     @property
     def pid(self) -> int:
@@ -69,12 +73,17 @@ class Child:
         await self._process.wait()
 
     async def ready(self) -> bool:
-        """True once it answers; False when it ended or stayed unready for `ready_within`."""
+        """True once it answers.
+
+        False when it ended, stayed unready for `ready_within`, or its index is another one's.
+        """
         try:
             async with asyncio.timeout(self.part.ready_within):
                 while self.code is None:
                     if await self.part.probe():
                         return True
+                    if self.mismatch():
+                        return False
                     await asyncio.sleep(PROBE_EVERY)
         except TimeoutError:
             pass
@@ -99,19 +108,34 @@ class Child:
 
     def last_words(self) -> str:
         """The last line of its log in a readable form; empty when it wrote nothing."""
-        with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - TAIL_BYTES))
-            lines = file.read().decode(errors="replace").strip().splitlines()
+        lines = self._tail()
         return readable(lines[-1]) if lines else ""
+
+    def mismatch(self) -> str:
+        """How its settings and its index differ, in the process's own words; empty if not."""
+        events = (_event(line) for line in self._tail(self._start) if MISMATCH in line)
+        problems = (event.get("problem", "") for event in events)
+        return next((str(problem) for problem in problems if problem), "")
+
+    def _tail(self, start: int = 0) -> list[str]:
+        with self.log.open("rb") as file:
+            file.seek(max(start, self.log.stat().st_size - TAIL_BYTES))
+            return file.read().decode(errors="replace").strip().splitlines()
+
+
+def _event(line: str) -> Mapping[str, object]:
+    """The fields of a log line; none where it is no event."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) and "event" in event else {}
 
 
 def readable(line: str) -> str:
     """A log line for people: the event and its fields, without time, level and process."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return line.strip()
-    if not isinstance(event, dict) or "event" not in event:
+    event = _event(line)
+    if not event:
         return line.strip()
     cause = str(event.get("exception", "")).strip().splitlines()[-1:]
     noise = {"event", "time", "timestamp", "level", "process", "exception", "trace_id", "span_id"}

@@ -122,7 +122,8 @@ class Supervisor:
     async def _await_ready(self, part: Part) -> None:
         child = self._kept[part.name].child
         if not await child.ready():
-            kind = Refused if child.code == EXIT_BAD_SETTINGS else NotReady
+            is_set_wrong = child.code == EXIT_BAD_SETTINGS or child.mismatch()
+            kind = Refused if is_set_wrong else NotReady
             raise kind(f"{part.name}: {self._epitaph(child)}")
         self._tell(child, State.READY)
 
@@ -162,7 +163,7 @@ class Supervisor:
 
     def _epitaph(self, child: Child) -> str:
         """What is known of a child that ended or did not become ready, in one line."""
-        words = child.last_words()
+        words = "" if child.mismatch() else child.last_words()
         said = f", its last line: {words}" if words else ""
         return f"{_ending(child)}{said} (log: {child.log})"
 
@@ -173,7 +174,7 @@ class Supervisor:
 
 def _ending(child: Child) -> str:
     if child.code is None:
-        return f"not ready within {child.part.ready_within:g} s"
+        return child.mismatch() or f"not ready within {child.part.ready_within:g} s"
     if child.code < 0:
         return f"killed by {signal.Signals(-child.code).name}"
     return f"ended with exit code {child.code}"

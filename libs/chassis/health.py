@@ -86,10 +86,12 @@ class Health:
 
     def _log_change(self, name: str, error: SluiceError | None) -> None:
         before, now = self._failing.get(name), error.message if error else None
-        if now is not None and now != before:
-            self._failing[name] = now
-            log.warning("dependency_down", dependency=name, problem=now)
-        elif now is None and before is not None:
+        if error and now != before:
+            self._failing[name] = error.message
+            log.warning(
+                "dependency_down", dependency=name, problem=error.message, reason=error.reason
+            )
+        elif error is None and before is not None:
             del self._failing[name]
             log.info("dependency_up", dependency=name)
 

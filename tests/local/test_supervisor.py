@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chassis.settings import EXIT_BAD_SETTINGS
+from local.child import MISMATCH
 from local.failures import GaveUp, LocalFailure, NotReady, Refused
 from local.supervisor import Policy, State, Supervisor
 from tests.local.parts import DEAF, SILENT, Told, part
@@ -99,6 +101,24 @@ async def test_a_part_that_is_never_ready_is_named_with_the_limit(tmp_path: Path
     with pytest.raises(NotReady, match=r"slow: not ready within 0\.5 s, its last line: thinking"):
         await supervisor.start()
     assert not alive(supervisor.pids["slow"])
+
+
+async def test_a_part_whose_index_is_anothers_is_named_without_waiting(tmp_path: Path) -> None:
+    said = {
+        "event": "dependency_down",
+        "problem": "the collection's size is 3, expected 4",
+        "reason": MISMATCH,
+    }
+    program = f"import time; print({json.dumps(said)!r}, flush=True); time.sleep(60)"
+    supervisor = Supervisor([[part("stage", program=program)]], tmp_path, Told(), EAGER)
+    with pytest.raises(Refused) as failure:
+        await supervisor.start()
+    assert failure.value.message.startswith("stage: the collection's size is 3, expected 4 (log: ")
+    # What an earlier process said of its index is not about this one.
+    mended = Supervisor([[part("stage")]], tmp_path, Told(), EAGER)
+    await mended.start()
+    await mended.stop()
+    assert not alive(mended.pids["stage"])
 
 
 async def test_a_part_that_ignores_the_request_to_end_is_killed_after_the_grace(

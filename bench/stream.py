@@ -165,8 +165,9 @@ async def _late(way: Way, each: int) -> tuple[list[float], int]:
     async with aclosing(way(f"{QUESTION} deltas={each}")) as coming:
         async for text in coming:
             texts.append(text)
-            if text.strip().isdigit():
-                late.append((time.monotonic_ns() - int(text)) / 1e9)
+            now = time.monotonic_ns()
+            if len(late) < each:
+                late += [(now - int(word)) / 1e9 for word in text.split() if word.isdigit()]
     *deltas, whole = texts
     shown = "".join(deltas)
     words = [word for word in shown.split() if word.isdigit()]

@@ -28,7 +28,13 @@ def main() -> None:
 
 async def process(settings: IngestSettings) -> None:
     profile = settings.profile()
-    chunking = Chunking(profile, tokens.counter(profile), settings.budget, settings.chunk_overlap)
+    chunking = Chunking(
+        profile,
+        tokens.counter(profile),
+        settings.budget,
+        settings.chunk_overlap,
+        rejecting=settings.oversized_blocks == "reject",
+    )
     bucket = settings.bucket("embeddings", settings.embedding_limits())
     embedder = EmbeddingClient(
         base_url=settings.embedding_base_url,

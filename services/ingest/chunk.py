@@ -46,13 +46,15 @@ class Chunking:
     """The rules.
 
     `budget` is in the profile's tokens for a whole embedding input, with template, title and
-    heading; up to `overlap` whole blocks are repeated in the next passage.
+    heading; up to `overlap` whole blocks are repeated in the next passage. A block that no passage
+    can hold is divided, or `rejecting` refuses its document.
     """
 
     profile: EmbeddingProfile
     count: Callable[[str], int]
     budget: int
     overlap: int
+    rejecting: bool = False
 
     @property
     def version(self) -> str:
@@ -62,8 +64,8 @@ class Chunking:
     def chunks(self, document: Document, stop: Stop = NEVER) -> list[Chunk]:
         """The document's passages in order; every block is in at least one.
 
-        Raises InvalidInput (BLOCK_TOO_LARGE) where a single character exceeds the budget, and
-        Stopped.
+        Raises InvalidInput (BLOCK_TOO_LARGE) where a single character exceeds the budget, or a
+        block that is not to be divided; and Stopped.
         """
         sizes: dict[int, int] = {}
         return [
@@ -79,13 +81,24 @@ class Chunking:
         head = self._head(document.metadata.title, section.path)
         scale = _Scale(self, head, stop)
         units = list(_units(document.text, section, scale.fits, sizes, stop))
+        if self.rejecting:
+            self._reject_divided(document, units)
         for window in self._windows(units, scale):
             text = _readable(window)
             tokens = scale.tokens(text)
             if tokens > self.budget:
-                raise _too_large(document, window[0].block, tokens, self.budget)
+                complaint = f"{tokens} tokens in one character where {self.budget} are allowed"
+                raise _too_large(document, window[0].block, complaint)
             blocks = tuple(unit.block for unit in window)
             yield Chunk(section, blocks, scale.whole_input(text), tokens)
+
+    def _reject_divided(self, document: Document, units: Sequence[_Unit]) -> None:
+        divided = next((unit.block for unit in units if not unit.whole), None)
+        if divided:
+            complaint = (
+                f"this {divided.kind.value} does not fit into {self.budget} tokens; divide it"
+            )
+            raise _too_large(document, divided, complaint)
 
     def _head(self, title: str, path: Sequence[str]) -> tuple[str, str]:
         """Title and heading to repeat: the most that leaves half of the budget to the text."""
@@ -177,10 +190,11 @@ def _readable(units: Sequence[_Unit]) -> str:
     return "\n\n".join(unit.block.readable for unit in units)
 
 
-def _too_large(document: Document, block: StoredBlock, tokens: int, budget: int) -> InvalidInput:
+def _too_large(document: Document, block: StoredBlock, complaint: str) -> InvalidInput:
     line = document.text.count("\n", 0, block.start) + 1
     return InvalidInput(
-        f"{document.id}, line {line}: {tokens} tokens in one character where {budget} are allowed",
+        f"{document.id}, line {line}: {complaint}",
         field="data",
         reason="BLOCK_TOO_LARGE",
+        metadata={"line": str(line)},
     )

@@ -22,6 +22,11 @@ class IngestSettings(StageSettings, IndexSettings, EmbeddingSettings):
     chunk_overlap: int = Field(
         1, ge=0, le=8, description="whole blocks repeated in the next passage", examples=["1"]
     )
+    oversized_blocks: Literal["divide", "reject"] = Field(
+        "divide",
+        description="a block larger than a passage is divided, or its document is refused",
+        examples=["reject"],
+    )
     default_access: Literal["public", "team", "restricted"] = Field(
         "team",
         description="access level of documents that name none",

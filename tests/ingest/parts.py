@@ -178,9 +178,13 @@ def preparation() -> Preparation:
     return Preparation(CHUNKING, AccessLevel.TEAM)
 
 
-def shelf(client: AsyncQdrantClient, redis_url: str, tenant: str) -> Shelf:
+def shelf(
+    client: AsyncQdrantClient,
+    redis_url: str,
+    tenant: str,
+    alias: str = collection.DEFAULT_ALIAS,
+) -> Shelf:
     embedder = Unit()
-    alias = collection.DEFAULT_ALIAS
     library = Library(
         index=Index(client, alias, PROFILE, CHUNKING.version),
         leases=Leases(lease.connect(redis_url), quiet=0.001),

@@ -135,6 +135,26 @@ def test_the_version_names_every_rule() -> None:
     assert len(versions) == 4
 
 
+@pytest.mark.parametrize(
+    ("large", "kind"),
+    [
+        ("word " * 99, "paragraph"),
+        ("```\n" + "code\n" * 99 + "```", "code"),
+        ("- item\n" * 99, "list"),
+        ("| a | b |\n|---|---|\n" + "| c | d |\n" * 99, "table"),
+    ],
+)
+def test_where_blocks_are_not_to_be_divided_a_larger_one_is_refused(large: str, kind: str) -> None:
+    rejecting = replace(CHUNKING, rejecting=True)
+    assert len(rejecting.chunks(document("\n\n".join(["small"] * 199)))) > 1
+    with pytest.raises(InvalidInput) as refusal:
+        rejecting.chunks(document(f"# A\n\nsmall\n\n{large}"))
+    assert refusal.value.reason == "BLOCK_TOO_LARGE"
+    assert refusal.value.message == (
+        f"x.md, line 5: this {kind} does not fit into 128 tokens; divide it"
+    )
+
+
 def test_a_character_that_cannot_fit_is_refused_by_document_and_line() -> None:
     with pytest.raises(InvalidInput, match=r"x\.md, line 2: 2 tokens in one character where 1"):
         Chunking(PLAIN, lambda text: 2 * len(text), 1, 0).chunks(document("\na"))

@@ -1,12 +1,17 @@
 import asyncio
+import uuid
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import Conflict, InvalidInput
 from services.ingest.index import Index
 from services.ingest.library import Outcome
 from services.ingest.prepare import Header
+from tests.capacity.server import Server
+from tests.ingest import parts
 from tests.ingest.parts import Shelf
 
 A = Header("a.md", "src")
@@ -122,6 +127,28 @@ async def test_an_empty_source_empties_the_index_only_when_told_so(library: Shel
     retired, _ = await library.library.reconcile(library.tenant, "src", [], allow_empty=True)
     assert retired == ["a.md"]
     assert [p.document_id for p in await library.visible()] == ["other.md"]
+
+
+async def test_every_field_that_a_filter_names_has_its_index(
+    client: AsyncQdrantClient, redis: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = models.StrictModeConfig(
+        enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
+    )
+    create = partial(client.create_collection, strict_mode_config=strict)
+    monkeypatch.setattr(client, "create_collection", create)
+    shelf = parts.shelf(client, redis.url, "strict", f"strict-{uuid.uuid4().hex}")
+    library, index = shelf.library, shelf.library.index
+    for text in (b"one", b"two"):
+        await library.put("strict", A, text)
+    await index.keep("strict", {"hash": [0.5] * 384}, until=0)
+    await index.sweep("strict", 2, before=2**40)
+    assert await shelf.texts() == ["two"]
+    assert await shelf.stored() == 1
+    assert [head.document_id for head in (await library.page("strict", "src", "", 9)).heads]
+    assert await index.tenants() == ["strict"]
+    assert (await library.reconcile("strict", "src", ["b.md"], allow_empty=False))[0] == ["a.md"]
+    await library.leases.close()
 
 
 async def test_a_document_that_moved_to_another_source_stays(library: Shelf) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from qdrant_client import models
 
 from corpus.collection import DENSE
-from services.ingest.index import HASHES
+from corpus.points import point_id
+from services.ingest.index import BATCH_ROWS, HASHES
 from services.ingest.library import Outcome
 from services.ingest.prepare import Header
 from tests.ingest.parts import Shelf
@@ -40,16 +41,32 @@ async def vectors(shelf: Shelf) -> dict[str, list[float]]:
     return found  # type: ignore[return-value]  # DENSE is a plain vector
 
 
+async def ids(shelf: Shelf) -> set[str]:
+    """The points that readers see now."""
+    return {point_id(passage, str(passage.chunk)) for passage in await shelf.visible()}
+
+
 async def test_one_edited_paragraph_of_fifty_is_one_embedding(library: Shelf) -> None:
     first = await library.library.put(library.tenant, A, document())
-    before = await vectors(library)
+    before, names = await vectors(library), await ids(library)
     second = await library.library.put(library.tenant, A, document(edited=20))
     after = await vectors(library)
+    assert len(names) == PARAGRAPHS
+    assert names.isdisjoint(await ids(library))
     assert (first.embedded, first.reused) == (PARAGRAPHS, 0)
     assert (second.outcome, second.embedded, second.reused) == (Outcome.UPDATED, 1, PARAGRAPHS - 1)
     kept = before.keys() & after.keys()
     assert len(kept) == PARAGRAPHS - 1
     assert all(before[text] == after[text] for text in kept)
+
+
+async def test_a_document_of_many_rows_is_unchanged_the_second_time(library: Shelf) -> None:
+    text = "# T\n\n" + "\n\n".join(f"## N{n}\n\nText {n}." for n in range(BATCH_ROWS + 10))
+    first = await library.library.put(library.tenant, A, text.encode())
+    again = await library.library.put(library.tenant, A, text.encode())
+    assert (first.chunks, first.embedded) == (BATCH_ROWS + 10, BATCH_ROWS + 10)
+    assert (again.outcome, again.embedded, again.epoch) == (Outcome.UNCHANGED, 0, first.epoch)
+    assert await library.stored() == first.chunks
 
 
 async def test_a_change_of_metadata_embeds_nothing(library: Shelf) -> None:

@@ -27,6 +27,7 @@ def test_the_budget_is_what_suits_the_profile_unless_it_is_set(
         ("CHUNK_TOKENS", "10", "SLUICE_CHUNK_TOKENS: .* 128"),
         ("CHUNK_OVERLAP", "-1", "SLUICE_CHUNK_OVERLAP: "),
         ("CHUNK_OVERLAP", "9", "SLUICE_CHUNK_OVERLAP: "),
+        ("OVERSIZED_BLOCKS", "cut", "SLUICE_OVERSIZED_BLOCKS: .*'reject'"),
         ("DEFAULT_ACCESS", "secret", "SLUICE_DEFAULT_ACCESS: .*'team'"),
         ("EMBEDDING_PROFILE", "e6", "SLUICE_EMBEDDING_PROFILE: .* there are multilingual-e5-small"),
         ("QDRANT_URL", "qdrant", "SLUICE_QDRANT_URL: .*SLUICE_QDRANT_URL=http://qdrant:6334"),

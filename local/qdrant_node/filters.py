@@ -3,6 +3,7 @@
 from __future__ import annotations  # the stubs' aliases do not exist at run time
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -11,6 +12,8 @@ from qdrant_client import grpc as wire
 
 from local.qdrant_node.errors import BadInput, Unserved
 from local.qdrant_node.points import engine_ids
+
+_REMEMBERED_BYTES = 4_096
 
 Filtered = (
     wire.ScrollPoints | wire.CountPoints | wire.QueryPoints | wire.PrefetchQuery | wire.FacetCounts
@@ -22,7 +25,21 @@ def optional_filter(request: Filtered) -> edge.Filter | None:
 
 
 def engine_filter(condition: wire.Filter) -> edge.Filter:
-    """The engine's filter. As in Qdrant, a filter without any condition matches every point."""
+    """The engine's filter. As in Qdrant, a filter without any condition matches every point.
+
+    A reader sends the same one with every query, and making it takes longer than the search.
+    """
+    if condition.ByteSize() > _REMEMBERED_BYTES:
+        return _made(condition)
+    return _remembered(condition.SerializeToString())
+
+
+@lru_cache(maxsize=512)
+def _remembered(serialized: bytes) -> edge.Filter:
+    return _made(wire.Filter.FromString(serialized))
+
+
+def _made(condition: wire.Filter) -> edge.Filter:
     # An empty list is not the same as none: inside a nested condition it would match nothing.
     return edge.Filter(
         must=_conditions(condition.must) or None,

@@ -138,10 +138,10 @@ def test_the_version_names_every_rule() -> None:
 @pytest.mark.parametrize(
     ("large", "kind"),
     [
-        ("word " * 99, "paragraph"),
-        ("```\n" + "code\n" * 99 + "```", "code"),
-        ("- item\n" * 99, "list"),
-        ("| a | b |\n|---|---|\n" + "| c | d |\n" * 99, "table"),
+        ("word " * 199, "paragraph"),
+        ("```\n" + "code\n" * 199 + "```", "code"),
+        ("- item\n" * 199, "list"),
+        ("| a | b |\n|---|---|\n" + "| c | d |\n" * 199, "table"),
     ],
 )
 def test_where_blocks_are_not_to_be_divided_a_larger_one_is_refused(large: str, kind: str) -> None:

@@ -136,22 +136,24 @@ def test_the_version_names_every_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("large", "kind"),
+    ("large", "kind", "line"),
     [
-        ("word " * 199, "paragraph"),
-        ("```\n" + "code\n" * 199 + "```", "code"),
-        ("- item\n" * 199, "list"),
-        ("| a | b |\n|---|---|\n" + "| c | d |\n" * 199, "table"),
+        ("word " * 199, "paragraph", 5),
+        ("```\n" + "code\n" * 199 + "```", "code", 6),
+        ("- item\n" * 199, "list", 5),
+        ("| a | b |\n|---|---|\n" + "| c | d |\n" * 199, "table", 5),
     ],
 )
-def test_where_blocks_are_not_to_be_divided_a_larger_one_is_refused(large: str, kind: str) -> None:
+def test_where_blocks_are_not_to_be_divided_a_larger_one_is_refused(
+    large: str, kind: str, line: int
+) -> None:
     rejecting = replace(CHUNKING, rejecting=True)
     assert len(rejecting.chunks(document("\n\n".join(["small"] * 199)))) > 1
     with pytest.raises(InvalidInput) as refusal:
         rejecting.chunks(document(f"# A\n\nsmall\n\n{large}"))
     assert refusal.value.reason == "BLOCK_TOO_LARGE"
     assert refusal.value.message == (
-        f"x.md, line 5: this {kind} does not fit into 128 tokens; divide it"
+        f"x.md, line {line}: this {kind} does not fit into 128 tokens; divide it"
     )
 
 

@@ -1,8 +1,9 @@
 """What the retrieve stage adds to a search: its p50 over the bare client's same query and one hop.
 
-Stage, client and hop take turns in one run, and mean nothing alone. Questions were asked before,
-so that the stage embeds none. `in_qdrant` is the other way to fuse, one query with RRF inside
-Qdrant, for comparison. Prints JSON: milliseconds by mode, and their ratio.
+Stage, client and hop take turns in one run, and mean nothing alone. Each round has a question of
+its own that was asked once before, so that the stage embeds none and still reads passages anew. The
+floor of `fused` is the same two calls by the client; `in_qdrant` is the other way to fuse, one
+query with RRF inside Qdrant, for comparison. Prints JSON: milliseconds by mode, and their ratio.
 """
 
 import argparse
@@ -49,7 +50,6 @@ WARM = 30  # rounds that are not counted
 BATCH = 250
 WORDS_EACH = 120
 WORDS_ASKED = 8
-QUESTIONS = 16
 TOP_K, CANDIDATES = 8, 50
 STARTS_WITHIN = 120.0
 LOOK_EVERY = 0.1
@@ -290,32 +290,33 @@ async def connected(house: House) -> AsyncIterator[tuple[Stage, Work, Bare]]:
     )
     async with channel, grpc.aio.insecure_channel(f"{ports.LOOPBACK}:{house.echo}") as echo:
         stage = Stage(RetrieveServiceStub(channel), Minter(development_key()))
-        answer = await _first(stage)
+        (question,) = _questions(1)
+        answer = await _first(stage, question)
         keep: Method = echo.unary_unary(f"/{SERVICE}/Keep")
         await keep(answer.SerializeToString())
         scope = Scope.of(CALLER, epoch=1, states=(State.PUBLISHED,), chunking_version=CHUNKING)
         say: Method = echo.unary_unary(f"/{SERVICE}/Say")
         yield (
             stage,
-            partial(say, _questions()[0].encode()),
+            partial(say, question.encode()),
             Bare(client, scope.filter(), models.Filter(must=scope.rights())),
         )
     await client.close()
 
 
-async def _first(stage: Stage) -> pb.RetrieveResponse:
+async def _first(stage: Stage, question: str) -> pb.RetrieveResponse:
     """A new pool admits nothing for some seconds."""
     async with asyncio.timeout(STARTS_WITHIN):
         while True:
             try:
-                return await stage.ask(_questions()[0], MODES["dense"], stage.token())
+                return await stage.ask(question, MODES["dense"], stage.token())
             except Exhausted as failure:
                 await asyncio.sleep(failure.retry_after or LOOK_EVERY)
 
 
-def _questions() -> list[str]:
+def _questions(count: int) -> list[str]:
     draw = random.Random(2)  # noqa: S311 - the same questions in every run
-    return [" ".join(draw.choices(WORDS, k=WORDS_ASKED)) + "?" for _ in range(QUESTIONS)]
+    return [" ".join(draw.choices(WORDS, k=WORDS_ASKED)) + "?" for _ in range(count)]
 
 
 async def filled(house: House, passages: int) -> None:
@@ -333,9 +334,10 @@ async def _times(stage: Stage, hop: Work, bare: Bare, rounds: int) -> Mapping[st
     """Seconds of each, round by round, in an order that changes."""
     times: dict[str, list[float]] = {}
     draw = random.Random(3)  # noqa: S311 - an order
-    questions = _questions()
-    for number in range(WARM + rounds):
-        question = questions[number % len(questions)]
+    questions = _questions(WARM + rounds)
+    for question in questions:
+        await stage.ask(question, MODES["dense"], stage.token())
+    for number, question in enumerate(questions):
         token = stage.token()  # the gateway's work
         turns: list[tuple[str, Work]] = [
             ("echo", hop),

@@ -1,9 +1,9 @@
 """A bare gRPC server that says what it was told to keep: what one hop costs by itself."""
 
 import argparse
-import asyncio
 
 import grpc
+import uvloop
 
 from local.ports import LOOPBACK
 
@@ -41,7 +41,7 @@ async def serve(port: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
-    asyncio.run(serve(parser.parse_args().port))
+    uvloop.run(serve(parser.parse_args().port))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from chassis.errors import DataViolation
 from chassis.identity import AccessLevel
+from corpus.fields import Fields, PlainFields
 from corpus.identity import uuid_of
 
 T = TypeVar("T")
@@ -166,33 +166,36 @@ def to_payload(passage: StoredPassage) -> dict[str, Any]:
 
 
 def from_payload(identity: str, payload: Mapping[str, Any] | None) -> StoredPassage:
+    """The passage in a payload of Python's values; see `from_fields`."""
+    return from_fields(PlainFields(identity, payload or {}))
+
+
+def from_fields(fields: Fields) -> StoredPassage:
     """The passage in a payload.
 
-    Raises DataViolation with the point id for any field that is missing or of the wrong type; a
-    number stored as text is as wrong as a text stored as a number.
+    Raises DataViolation with the point id for any field that is missing or of the wrong type.
     """
-    fields = _Fields(identity, payload or {})
     return StoredPassage(
-        tenant=fields.name(Key.TENANT),
-        document_id=fields.name(Key.DOCUMENT),
-        source=fields.name(Key.SOURCE),
-        revision=fields.name(Key.REVISION),
-        content_hash=fields.name(Key.CONTENT_HASH),
-        chunking_version=fields.name(Key.CHUNKING),
+        tenant=_name(fields, Key.TENANT),
+        document_id=_name(fields, Key.DOCUMENT),
+        source=_name(fields, Key.SOURCE),
+        revision=_name(fields, Key.REVISION),
+        content_hash=_name(fields, Key.CONTENT_HASH),
+        chunking_version=_name(fields, Key.CHUNKING),
         chunk=fields.number(Key.CHUNK),
         chunks=fields.number(Key.CHUNKS),
-        input_hash=fields.name(Key.INPUT_HASH),
+        input_hash=_name(fields, Key.INPUT_HASH),
         title=fields.text(Key.TITLE),
         version=fields.text(Key.VERSION),
         area=fields.text(Key.AREA),
         document_type=fields.text(Key.DOCUMENT_TYPE),
-        state=fields.state(),
-        access=fields.access(),
-        groups=fields.groups(),
+        state=_one_of(_STATES, fields, Key.STATE),
+        access=_one_of(_LEVELS, fields, Key.ACCESS),
+        groups=_groups(fields),
         uri=fields.text(Key.URI),
         section_id=fields.text(Key.SECTION),
         heading_path=fields.texts(Key.HEADING),
-        blocks=fields.blocks(),
+        blocks=_blocks(fields),
         valid_from=fields.number(Key.VALID_FROM),
         valid_to=fields.number(Key.VALID_TO),
     )
@@ -216,84 +219,44 @@ _STATES: Mapping[str, State] = {state.value: state for state in State}
 _KINDS: Mapping[str, Kind] = {kind.value: kind for kind in Kind}
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """Reads one mapping's fields by type. `identity` is for the complaint."""
+def _name(fields: Fields, key: str) -> str:
+    found = fields.text(key)
+    if not found:
+        raise fields.wrong(key)
+    return found
 
-    identity: str
-    values: Mapping[str, Any]
 
-    def wrong(self, key: str) -> DataViolation:
-        return DataViolation(
-            f"point {self.identity}: field {key} is missing or of the wrong type",
-            reason="PAYLOAD_INVALID",
-            metadata={"point_id": self.identity, "field": key},
-        )
+def _one_of(known: Mapping[str, T], fields: Fields, key: str) -> T:
+    found = known.get(fields.text(key))
+    if found is None:
+        raise fields.wrong(key)
+    return found
 
-    def text(self, key: str) -> str:
-        value = self.values.get(key)
-        if not isinstance(value, str):
-            raise self.wrong(key)
-        return value
 
-    def name(self, key: str) -> str:
-        value = self.text(key)
-        if not value:
-            raise self.wrong(key)
-        return value
+def _groups(fields: Fields) -> tuple[str, ...]:
+    found = fields.texts(Key.GROUPS)
+    if found == (EVERYBODY,):
+        return ()
+    # An empty list must never come to mean everybody.
+    if not found or EVERYBODY in found:
+        raise fields.wrong(Key.GROUPS)
+    return found
 
-    def number(self, key: str) -> int:
-        value = self.values.get(key)
-        if type(value) is not int or value < 0:  # a bool is an int to isinstance
-            raise self.wrong(key)
-        return value
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self.values.get(key)
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(key)
-        return tuple(value)
+def _blocks(fields: Fields) -> tuple[StoredBlock, ...]:
+    found = fields.parts(Key.BLOCKS)
+    if not found:
+        raise fields.wrong(Key.BLOCKS)
+    return tuple([_block(part) for part in found])
 
-    def groups(self) -> tuple[str, ...]:
-        found = self.texts(Key.GROUPS)
-        if found == (EVERYBODY,):
-            return ()
-        # An empty list must never come to mean everybody.
-        if not found or EVERYBODY in found:
-            raise self.wrong(Key.GROUPS)
-        return found
 
-    def state(self) -> State:
-        return self.one_of(_STATES, Key.STATE)
-
-    def access(self) -> AccessLevel:
-        return self.one_of(_LEVELS, Key.ACCESS)
-
-    def one_of(self, known: Mapping[str, T], key: str) -> T:
-        found = known.get(self.text(key))
-        if found is None:
-            raise self.wrong(key)
-        return found
-
-    def blocks(self) -> tuple[StoredBlock, ...]:
-        found = self.values.get(Key.BLOCKS)
-        if not isinstance(found, list) or not found:
-            raise self.wrong(Key.BLOCKS)
-        return tuple(self._block(item) for item in found)
-
-    def _block(self, item: object) -> StoredBlock:
-        if not isinstance(item, Mapping):
-            raise self.wrong(Key.BLOCKS)
-        fields = _Fields(self.identity, item)
-        kind = _KINDS.get(fields.text("kind"))
-        if kind is None:
-            raise self.wrong(Key.BLOCKS)
-        return StoredBlock(
-            ordinal=fields.number("ordinal"),
-            piece=fields.number("piece"),
-            kind=kind,
-            start=fields.number("start"),
-            end=fields.number("end"),
-            text=fields.text("text"),
-            context=fields.text("context"),
-        )
+def _block(fields: Fields) -> StoredBlock:
+    return StoredBlock(
+        ordinal=fields.number("ordinal"),
+        piece=fields.number("piece"),
+        kind=_one_of(_KINDS, fields, "kind"),
+        start=fields.number("start"),
+        end=fields.number("end"),
+        text=fields.text("text"),
+        context=fields.text("context"),
+    )

@@ -1,14 +1,14 @@
 """Nothing that came back from the index is trusted before it was judged without the index."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
 from chassis.errors import DataViolation
-from corpus.points import StoredPassage, from_payload
+from corpus.fields import Fields
+from corpus.points import StoredPassage, from_fields
 from corpus.scope import Scope
 from services.retrieve.index import Point
 
@@ -32,16 +32,16 @@ class Found:
 
 def admitted(point: Point, score: float, scope: Scope, cosine: float | None) -> Found:
     """The point as a passage. Raises DataViolation, which is to fail the whole call."""
-    passage = readable(point.id, point.payload, scope)
+    passage = readable(point.id, point.fields, scope)
     if not math.isfinite(score):
         raise _violation(point.id, "its score is no number", "SCORE_INVALID")
     return Found(point.id, passage, score, cosine, point.vector)
 
 
-def readable(identity: str, payload: Mapping[str, Any], scope: Scope) -> StoredPassage:
+def readable(identity: str, fields: Fields, scope: Scope) -> StoredPassage:
     """A point of the scope as a passage. Raises DataViolation, which is to fail the whole call."""
     try:
-        passage = from_payload(identity, payload)
+        passage = from_fields(fields)
     except DataViolation as violation:
         _tell(identity, violation.message)
         raise

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 from qdrant_client import AsyncQdrantClient, grpc, models
 from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc, grpc_to_payload
@@ -20,6 +20,7 @@ from corpus import collection, epochs
 from corpus.bm25 import SparseVector
 from corpus.collection import BM25, DENSE
 from corpus.failures import INDEX_MISSING, translated
+from corpus.fields import Fields, PlainFields, WireFields
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
 from corpus.scope import Scope, match_any
@@ -40,7 +41,7 @@ class Point:
     """One point as it came back, not trusted yet."""
 
     id: str
-    payload: Mapping[str, Any]
+    fields: Fields
     vector: Sequence[float] = ()
 
 
@@ -157,7 +158,8 @@ class Index:
         async with self._translated() as seconds:
             reply = await self._client.grpc_points.Get(request, timeout=seconds)
         return [
-            Point(one.id.uuid, grpc_to_payload(one.payload), _dense(one)) for one in reply.result
+            Point(one.id.uuid, WireFields(one.id.uuid, one.payload), _dense(one))
+            for one in reply.result
         ]
 
     async def among(self, point_ids: Sequence[str], scope: Scope) -> list[Point]:
@@ -170,7 +172,10 @@ class Index:
                 limit=len(point_ids),
                 with_payload=True,
             )
-        return [Point(str(record.id), record.payload or {}) for record in records]
+        return [
+            Point(str(record.id), PlainFields(str(record.id), record.payload or {}))
+            for record in records
+        ]
 
     async def close(self) -> None:
         await self._client.close()
@@ -216,6 +221,7 @@ def _queries(look: Look, scope: Scope) -> Iterator[Asked]:
         yield BM25, grpc.VectorInput(sparse=terms), grpc.SearchParams(idf=rarity)
 
 
+@lru_cache(maxsize=CONDITIONS)
 def _epoch_of(tenant: str, alias: str) -> grpc.QueryPoints:
     named = grpc.HasIdCondition(has_id=[grpc.PointId(uuid=epochs.point_id(tenant))])
     condition = grpc.Filter(must=[grpc.Condition(has_id=named)])
@@ -228,7 +234,7 @@ def _ranked(found: Sequence[grpc.ScoredPoint]) -> list[Ranked]:
 
 def _points(found: Iterable[Sequence[grpc.ScoredPoint]]) -> dict[str, Point]:
     return {
-        point.id.uuid: Point(point.id.uuid, grpc_to_payload(point.payload))
+        point.id.uuid: Point(point.id.uuid, WireFields(point.id.uuid, point.payload))
         for each in found
         for point in each
     }

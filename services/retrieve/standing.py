@@ -45,7 +45,7 @@ async def standing(index: Index, evidence: Evidence, caller: Caller) -> Standing
     scope = Scope.of(caller, epoch=epoch, states=states, chunking_version=version)
     points = await index.among(evidence.point_ids, scope)
     # A point that breaks the contract fails the check: nobody may take it for good evidence.
-    held = {point.id for point in points if guard.readable(point.id, point.payload, scope)}
+    held = {point.id for point in points if guard.readable(point.id, point.fields, scope)}
     return Standing(tuple(name for name in evidence.point_ids if name not in held), epoch)
 
 

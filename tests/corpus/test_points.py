@@ -59,7 +59,7 @@ def test_a_value_of_the_wrong_type_is_a_violation(
 def test_a_value_outside_what_is_allowed_is_a_violation(
     field: str, value: object, passage: Build
 ) -> None:
-    with pytest.raises(DataViolation, match=f"point p: field {field}|field kind"):
+    with pytest.raises(DataViolation, match=f"point p: field {field}|field piece"):
         from_payload("p", {**to_payload(passage()), field: value})
 
 

@@ -1,10 +1,8 @@
 """What all gateways know together, in Redis: a script and a round trip a step, in bounded time."""
 
 import asyncio
-import hashlib
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,16 +10,14 @@ from typing import Any, Self, TypeAlias
 
 import structlog
 from redis.asyncio import Redis
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 
+from capacity.evaluation import Evaluation, Script, bulk
 from capacity.store import connect
 from chassis.errors import Unavailable
 
 # While Redis is lost one decision in so many seconds tries it; the others do not wait for it.
 RETRY_EVERY = 0.5
-# Turns of the event loop that it takes from a readable socket to a finished step, and some more.
-TURNS = 8
-
 Argument: TypeAlias = str | int | bytes
 
 log = structlog.get_logger()
@@ -33,23 +29,15 @@ class StoreLost(Unavailable):
     default_reason = "STORE_LOST"
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    text: str
-    digest: str
+@cache
+def script(name: str) -> Script:
+    """The script in this folder; `name` without its ending.
 
-    @classmethod
-    @cache
-    def load(cls, name: str) -> Self:
-        """The script in this folder; `name` without its ending.
-
-        It begins with the rules of its own folder, where that has some.
-        """
-        script = Path(str(files("gateway"))) / f"{name}.lua"
-        parts = (script.with_name("rules.lua"), script)
-        text = "".join(part.read_text("utf-8") for part in parts if part.is_file())
-        # SHA-1 is how Redis names scripts.
-        return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+    It begins with the rules of its own folder, where that has some.
+    """
+    found = Path(str(files("gateway"))) / f"{name}.lua"
+    parts = (found.with_name("rules.lua"), found)
+    return Script.of("".join(part.read_text("utf-8") for part in parts if part.is_file()))
 
 
 class Store:
@@ -62,6 +50,7 @@ class Store:
         self, redis: Redis, limit: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._redis = redis
+        self._evaluation = Evaluation(redis, limit)
         self._limit = limit
         self._clock = clock
         self._retry_at: float | None = None
@@ -75,12 +64,14 @@ class Store:
     def lost(self) -> bool:
         return self._retry_at is not None
 
-    async def run(self, script: str, keys: Sequence[str], *arguments: Argument) -> list[Any]:
+    async def run(self, name: str, keys: Sequence[str], *arguments: Argument) -> list[Any]:
         """What the script replies: whole numbers, and bytes where it says so."""
         if not self._is_due():
             raise StoreLost("the shared state cannot be asked")
         try:
-            reply = await self._in_time(self._evaluate(Script.load(script), keys, arguments))
+            words = [_bytes(word) for word in (len(keys), *keys, *arguments)]
+            packed = b"".join(map(bulk, words))
+            reply: list[Any] = await self._evaluation.run(script(name), len(words), packed)
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)
             raise StoreLost("the shared state cannot be asked") from error
@@ -99,33 +90,8 @@ class Store:
         return {str(name): str(value) for name, value in found.items()}
 
     async def close(self) -> None:
+        self._evaluation.close()
         await self._redis.aclose()
-
-    async def _in_time(self, step: Coroutine[None, None, list[Any]]) -> list[Any]:
-        task = asyncio.create_task(step)
-        try:
-            await asyncio.wait((task,), timeout=self._limit)
-            # On a busy loop the time may be over before a reply is looked at that is long there.
-            for _ in range(TURNS):
-                if task.done():
-                    break
-                await asyncio.sleep(0)
-            if not task.done():
-                raise TimeoutError
-            return task.result()
-        finally:
-            task.cancel()
-            await asyncio.wait((task,))
-
-    async def _evaluate(
-        self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]
-    ) -> list[Any]:
-        reply: list[Any]
-        try:
-            reply = await self._redis.evalsha(script.digest, len(keys), *keys, *arguments)
-        except NoScriptError:
-            reply = await self._redis.eval(script.text, len(keys), *keys, *arguments)
-        return reply
 
     def _is_due(self) -> bool:
         if self._retry_at is None:
@@ -144,3 +110,7 @@ class Store:
         if self.lost:
             log.warning("shared_state_restored")
         self._retry_at = None
+
+
+def _bytes(word: Argument) -> bytes:
+    return word if isinstance(word, bytes) else str(word).encode()

@@ -1,31 +1,28 @@
 """The pool's state in Redis: one atomic script and one round trip a step, within a time limit."""
 
-import asyncio
-import hashlib
 import re
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Self
+from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, ReadOnlyError, RedisError
+from redis.exceptions import RedisError
 
+from capacity.evaluation import Evaluation, Script, bulk
 from capacity.pool import MICROSECONDS, REQUEST, Limits
 from capacity.refusals import CapacityRefused, CapacityTooLarge, CapacityUnavailable
 from capacity.reservation import Reservation
 from capacity.snapshot import State
-from capacity.watchdog import Watchdog
 
 # A name with braces would change the hash tag, and so the Redis Cluster slot.
 POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 CONNECTIONS = 64
-# The command, the script's name, the number of keys, three keys and the limits.
-FIXED_ARGUMENTS = 7
+# The number of keys, three keys and the limits.
+FIXED_ARGUMENTS = 5
 TOO_LARGE, WAITING = 4, 6
 REFUSALS = {
     1: ("CAPACITY_REQUESTS", "the provider's request allowance is used up for now"),
@@ -40,23 +37,12 @@ OPENING = 0.3
 RENEWAL = 0.27
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """`name` is what Redis calls it, as an argument of the protocol."""
-
-    text: str
-    name: bytes
-
-    @classmethod
-    @cache
-    def load(cls, name: str) -> Self:
-        """The script with the parts that all share; `name` without its ending."""
-        folder = files("capacity")
-        parts = [folder / f"{part}.lua" for part in ("pool", f"{name}_plain", "rules", name)]
-        text = "".join(part.read_text("utf-8") for part in parts if part.is_file())
-        # SHA-1 is how Redis names scripts.
-        digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        return cls(text, _bulk(digest.encode()))
+@cache
+def script(name: str) -> Script:
+    """The script in this folder with the parts that all share; `name` without its ending."""
+    folder = files("capacity")
+    parts = [folder / f"{part}.lua" for part in ("pool", f"{name}_plain", "rules", name)]
+    return Script.of("".join(part.read_text("utf-8") for part in parts if part.is_file()))
 
 
 def connect(url: str, decision_timeout: float) -> Redis:
@@ -101,15 +87,14 @@ class PoolStore:
         if not (decision_timeout > 0 and lease > 0 and ramp > 0):
             raise ValueError("decision_timeout, lease, ramp_seconds: must be above 0 seconds")
         self._redis = redis
-        self._connections = redis.connection_pool
-        self._watchdog = Watchdog(decision_timeout)
+        self._evaluation = Evaluation(redis, decision_timeout)
         self.renewal = lease * RENEWAL
         keys = (f"sluice:{{{pool}}}:{part}".encode() for part in ("pool", "running", "waiting"))
         times = [round(seconds * MICROSECONDS) for seconds in (lease, lease * OPENING, ramp)]
         # Microseconds for which a pool without state stays closed.
         self.opening = times[1]
         packed = struct.pack("<14d", *times, REQUEST, *limits.numbers())
-        self._common = b"".join(_bulk(argument) for argument in (b"3", *keys, packed))
+        self._common = b"".join(bulk(argument) for argument in (b"3", *keys, packed))
 
     async def reserve(self, reservation: Reservation, max_wait: float = 0.0) -> float:
         """Seconds until it may begin: 0 at once, else `begin` is called then.
@@ -154,53 +139,16 @@ class PoolStore:
         )
 
     async def close(self) -> None:
-        self._watchdog.close()
+        self._evaluation.close()
         await self._redis.aclose()
 
     async def _run(self, name: str, *arguments: bytes | int) -> Any:  # noqa: ANN401 - see scripts
-        task = self._watchdog.begin()
+        rest = b"".join(bulk(one if isinstance(one, bytes) else b"%d" % one) for one in arguments)
+        count = FIXED_ARGUMENTS + len(arguments)
         try:
-            return await self._evaluate(Script.load(name), arguments)
-        except asyncio.CancelledError:
-            if not self._watchdog.end(task):
-                raise
-            raise _unavailable() from TimeoutError("no decision within the time limit")
+            return await self._evaluation.run(script(name), count, self._common + rest)
         except (RedisError, OSError, TimeoutError) as error:
             raise _unavailable() from error
-        finally:
-            self._watchdog.end(task)
-
-    async def _evaluate(self, script: Script, arguments: tuple[bytes | int, ...]) -> Any:  # noqa: ANN401 - see scripts
-        """One command on a connection of the client's pool.
-
-        Its own way to send one spends more time than all of ours, on retries that are off here.
-        """
-        rest = b"".join(_bulk(one if isinstance(one, bytes) else b"%d" % one) for one in arguments)
-        count = FIXED_ARGUMENTS + len(arguments)
-        connection = await self._connections.get_connection()  # type: ignore[no-untyped-call] # redis-py
-        try:
-            await connection.send_packed_command(
-                b"*%d\r\n$7\r\nEVALSHA\r\n%b%b%b" % (count, script.name, self._common, rest)
-            )
-            try:
-                return await connection.read_response()
-            except NoScriptError:
-                text = _bulk(script.text.encode())
-                await connection.send_packed_command(
-                    b"*%d\r\n$4\r\nEVAL\r\n%b%b%b" % (count, text, self._common, rest)
-                )
-                return await connection.read_response()
-        except ReadOnlyError:
-            # A primary that was demoted: another server may stand behind the same address now.
-            await self._connections.disconnect()
-            raise
-        finally:
-            await self._connections.release(connection)
-
-
-def _bulk(argument: bytes) -> bytes:
-    """An argument as the protocol writes it."""
-    return b"$%d\r\n%b\r\n" % (len(argument), argument)
 
 
 def _unavailable() -> CapacityUnavailable:

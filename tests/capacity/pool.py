@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from redis import Redis
 
 from capacity.pool import REQUEST, Limits
-from capacity.store import Script
+from capacity.store import script
 
 NAME = "test"
 STATE, LEASES, WAITING = KEYS = tuple(
@@ -92,7 +92,7 @@ class Scripts:
     def __post_init__(self) -> None:
         self.packed = struct.pack("<14d", LEASE, DELAY, RAMP, REQUEST, *self.limits.numbers())
         for name in ("reserve", "begin", "settle", "renew", "cool_down", "snapshot"):
-            text = Script.load(name).text
+            text = script(name).text
             assert text.count(CLOCK) == 1
             self.digests[name] = self.client.script_load(text.replace(CLOCK, TEST_CLOCK))
 

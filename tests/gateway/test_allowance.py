@@ -14,7 +14,7 @@ from capacity.pool import REQUEST, WINDOW
 from chassis.identity import AccessLevel, Caller
 from gateway.allowance import OwnShare, _keys
 from gateway.quota import Quota, Standing, fields
-from gateway.store import Script
+from gateway.store import script
 from tests.capacity.server import Server
 
 SECOND = 1_000_000
@@ -72,7 +72,7 @@ class Charging:
     quotas: tuple[Quota, Quota]
 
     def __post_init__(self) -> None:
-        text = Script.load("allowance").text
+        text = script("allowance").text
         assert text.count(CLOCK) == text.count(EXPIRY) == 1
         self.text = text.replace(CLOCK, TEST_CLOCK).replace(EXPIRY, TEST_EXPIRY)
 

@@ -5,32 +5,31 @@ from functools import partial
 from capacity import SharedBucket
 from chassis.channels import connect
 from chassis.health import Dependency
-from chassis.identity import Caller, Minter, signing_key
+from chassis.identity import Minter, signing_key
 from chassis.serve import Service, run, serve
 from chassis.settings import load
-from gateway.admission import Admission, Room, Waiting
+from gateway.admission import Admission, Room
 from gateway.allowance import SharedAllowance
-from gateway.connection import Bounds
 from gateway.documents import Documents
 from gateway.door import Door
-from gateway.flow import Flow
+from gateway.identity import Trusted
+from gateway.jobs.desk import Desk
+from gateway.jobs.ledger import Ledger
 from gateway.levels import Levels
 from gateway.line import ANY_FIELD, Line
 from gateway.listen import bind, serve_http
+from gateway.pipeline import Pipeline
 from gateway.places import SharedPlaces
 from gateway.readiness import Parts
 from gateway.routes import web_app
 from gateway.search import Search
 from gateway.server import AnswerService
 from gateway.settings import GatewaySettings
-from gateway.stages import Assemble, Generate, Ingest, Retrieve
+from gateway.stages import Ingest
 from gateway.store import Store
 from sluice.answer.v1.answer_pb2_grpc import add_AnswerServiceServicer_to_server
 
 ANSWER = "sluice.answer.v1.AnswerService"
-RETRIEVE = "sluice.retrieve.v1.RetrieveService"
-ASSEMBLE = "sluice.assemble.v1.AssembleService"
-GENERATE = "sluice.generate.v1.GenerateService"
 INGEST = "sluice.ingest.v1.IngestService"
 
 
@@ -41,37 +40,24 @@ def main() -> None:
 
 async def process(settings: GatewaySettings) -> None:
     listener = bind(settings.host, settings.http_port)
-    minter = Minter(signing_key(settings.internal_signing_key))
     issuer = settings.trusted_issuer()
-
-    to_retrieve = connect(settings.retrieve_target, service=RETRIEVE, idempotent=True)
-    to_assemble = connect(settings.assemble_target, service=ASSEMBLE, idempotent=True)
-    to_generate = connect(settings.generate_target, service=GENERATE, idempotent=False)
+    minter = Minter(signing_key(settings.internal_signing_key))
+    pipeline = Pipeline.connect(settings, minter)
     to_ingest = connect(settings.ingest_target, service=INGEST, idempotent=False)
-    retrieve = Line("retrieve", to_retrieve, minter, settings.retrieve_seconds)
-    assemble = Line("assemble", to_assemble, minter, settings.assemble_seconds)
-    generate = Line("generate", to_generate, minter, settings.generate_seconds)
     ingest = Line("ingest", to_ingest, minter, settings.ingest_seconds, ANY_FIELD)
 
-    retrieval = Retrieve(retrieve)
-    flow = Flow(retrieval, Assemble(assemble), Generate(generate))
-
     store = Store.connect(settings.redis_url, settings.admission_decision_seconds)
-    processes = settings.max_processes
-    allowance = SharedAllowance(store, settings.subject_quota(), settings.tenant_quota(), processes)
-    places = SharedPlaces(
-        store, settings.shared_max_in_flight, processes, settings.room_lease_seconds
-    )
-    waiting = Waiting(settings.admission_wait, settings.admission_waiters)
-    room = Room(settings.max_in_flight, places, waiting)
-    admission = Admission(allowance, room, flow)
-    search = Search(admission.admitted, retrieval)
+    allowance, places = shared(settings, store)
+    room = Room(settings.max_in_flight, places, settings.waiting())
+    admission = Admission(allowance, room, pipeline.flow)
     levels = Levels(pools(settings), room, places, admission.refusals)
+    ledger = jobs(settings) if settings.jobs_redis_url else None
+    desk = Desk(admission, pipeline.flow, ledger)
 
-    parts = watched(retrieve, assemble, generate, ingest, allowance, *issuer.parts())
+    parts = watched(pipeline, ingest, allowance, ledger, issuer)
     door = Door(
-        admission,
-        search,
+        desk,
+        Search(admission.admitted, pipeline.retrieval),
         issuer,
         parts,
         levels,
@@ -80,57 +66,59 @@ async def process(settings: GatewaySettings) -> None:
         settings.ingest_seconds,
         settings.document_bytes,
     )
-    app = web_app(door, settings.cors_origins)
-    bounds = Bounds(settings.max_connections)
-
-    async def verify(token: str) -> Caller:
-        return await issuer.caller(token)
-
-    answers = partial(add_AnswerServiceServicer_to_server, AnswerService(admission))
+    http = partial(serve_http, web_app(door, settings.cors_origins), listener, settings.bounds())
+    add = partial(add_AnswerServiceServicer_to_server, AnswerService(desk))
     await serve(
         settings.port,
         settings,
-        services=[Service(ANSWER, answers)],
-        verify=verify,
+        services=[Service(ANSWER, add)],
+        verify=issuer.caller,
         limit=settings.answer_deadline,
         dependencies=parts.watched(),
         alongside=[
-            partial(serve_http, app, listener, bounds, settings.grace_seconds),
+            partial(http, settings.grace_seconds),
             *([levels.watch] if settings.metrics_port or settings.otlp_endpoint else []),
         ],
         close=[
-            to_retrieve.close,
-            to_assemble.close,
-            to_generate.close,
+            pipeline.close,
             to_ingest.close,
             issuer.close,
             places.close,
             levels.close,
             store.close,
+            *([ledger.close] if ledger else []),
         ],
     )
 
 
+def shared(settings: GatewaySettings, store: Store) -> tuple[SharedAllowance, SharedPlaces]:
+    """What all gateways divide among them."""
+    processes = settings.max_processes
+    allowance = SharedAllowance(store, settings.subject_quota(), settings.tenant_quota(), processes)
+    seats, lease = settings.shared_max_in_flight, settings.room_lease_seconds
+    return allowance, SharedPlaces(store, seats, processes, lease)
+
+
+def jobs(settings: GatewaySettings) -> Ledger:
+    store = Store.connect(settings.jobs_redis_url, settings.jobs_decision_seconds)
+    return Ledger(store, settings.job_terms())
+
+
 def watched(
-    retrieve: Line,
-    assemble: Line,
-    generate: Line,
+    pipeline: Pipeline,
     ingest: Line,
     allowance: SharedAllowance,
-    *others: Dependency,
+    ledger: Ledger | None,
+    issuer: Trusted,
 ) -> Parts:
-    """Without a model passages are still worth showing; without Redis a share is still granted.
-
-    Questions need no document to come in.
-    """
+    """Questions need no document to come in; without Redis a share is still granted."""
     return Parts(
         [
-            retrieve.dependency(needed=True),
-            assemble.dependency(needed=True),
-            generate.dependency(needed=False),
+            *pipeline.parts(),
             ingest.dependency(needed=False),
             Dependency("redis", allowance.check, needed=False),
-            *others,
+            *([Dependency("jobs", ledger.check, needed=False)] if ledger else []),
+            *issuer.parts(),
         ]
     )
 

@@ -50,7 +50,8 @@ def _said(answer: AnswerResponse) -> str:
     """Nothing of an answer that was written for the question and accepted."""
     if (answer.mode, answer.acceptance) == (Mode.GENERATED, Acceptance.ACCEPTED):
         return ""
-    return _sentence(answer.message)
+    said = _sentence(answer.message)
+    return f"{said} Its answer will be at /v1/jobs/{answer.job_id}" if answer.job_id else said
 
 
 def _sentence(words: str) -> str:

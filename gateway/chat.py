@@ -38,6 +38,8 @@ from gateway.chat_schema import (
 from gateway.departure import alongside, unless_gone
 from gateway.door import CLIENT_GONE, Bearer, Door, Seconds, responding
 from gateway.event_stream import Lines
+from gateway.jobs.job import Deferral
+from gateway.jobs.prefer import Deferring, located
 from gateway.problem import headers_of, problem_of
 from gateway.question import Question
 from gateway.schema import AnswerResponse
@@ -80,23 +82,27 @@ def router(door: Door) -> APIRouter:
 
     @routes.post("/v1/chat/completions", response_model=ChatResponse, responses={200: _STREAMED})
     async def complete(
-        request: Request, body: ChatRequest, bearer: Bearer, seconds: Seconds = None
+        request: Request,
+        body: ChatRequest,
+        bearer: Bearer,
+        deferral: Deferring,
+        seconds: Seconds = None,
     ) -> Response:
         """Answer the last user message from the documents that the caller may read.
 
         Nothing else of the conversation is read. With `stream` the answer comes in chunks, after
-        it was validated as a whole.
+        it was validated as a whole. With `Prefer: respond-async` the message says where the job is.
         """
         question = body.to_question()
         await door.enter(bearer, seconds, door.answer_deadline)
         stand = partial(setattr, request.state, "standings")
-        ask = partial(_answer, door, question, stand)
+        ask = partial(_answer, door, question, deferral, stand)
         if body.stream:
             return ChatStream(ask, request.state.request_id, usage=body.wants_usage)
         found = await unless_gone(request.receive, ask())
         if found is None:
             return Response(status_code=CLIENT_GONE)
-        return responding(Completion(found, int(time.time())).whole())
+        return located(responding(Completion(found, int(time.time())).whole()), found)
 
     @routes.get("/v1/models", response_model=ModelsResponse)
     async def models(bearer: Bearer) -> Response:
@@ -107,9 +113,11 @@ def router(door: Door) -> APIRouter:
     return routes
 
 
-async def _answer(door: Door, question: Question, stand: Stand) -> AnswerResponse:
+async def _answer(
+    door: Door, question: Question, deferral: Deferral | None, stand: Stand
+) -> AnswerResponse:
     try:
-        return AnswerResponse.of(await door.admission.ask(question, stand))
+        return AnswerResponse.of(await door.desk.ask(question, deferral, stand))
     except InvalidInput as error:
         # What a stage says of the question is said of the message that it was.
         field = "messages" if error.field == "question" else error.field

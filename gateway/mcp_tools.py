@@ -29,6 +29,8 @@ from chassis.errors import InvalidInput, SluiceError
 from gateway.admission import Stand
 from gateway.answer_text import SUSPECTED, content_of
 from gateway.door import Door
+from gateway.jobs.job import Deferral
+from gateway.jobs.schema import JobResponse
 from gateway.problem import problem_of
 from gateway.question import Question
 from gateway.schema import AnswerResponse, PassageResponse, SearchResponse, Strict
@@ -54,6 +56,14 @@ class SearchArguments(Strict):
 
 class AnswerArguments(Strict):
     question: str = Field(description="1 to 4,000 characters")
+    later: bool = Field(
+        False, description="queue the question; the result has a job_id to ask the tool job with"
+    )
+
+
+class JobArguments(Strict):
+    job_id: str = Field(description="of a question that was queued")
+    cancel: bool = Field(False, description="end the job, if it has not ended yet")
 
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -75,6 +85,17 @@ ANSWER = Tool(
     input_schema=AnswerArguments.model_json_schema(),
     output_schema=AnswerResponse.model_json_schema(mode="serialization"),
     annotations=_READS,
+)
+
+JOB = Tool(
+    name="job",
+    title="Look at a queued question",
+    description="Tell how far a queued question is and, once there is one, its answer.",
+    input_schema=JobArguments.model_json_schema(),
+    output_schema=JobResponse.model_json_schema(mode="serialization"),
+    annotations=ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    ),
 )
 
 
@@ -106,10 +127,11 @@ class Tools:
         self._calls: dict[str, Callable[[dict[str, Any], Stand], Awaitable[CallToolResult]]] = {
             SEARCH.name: self._search,
             ANSWER.name: self._answer,
+            JOB.name: self._job,
         }
 
     async def list(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[SEARCH, ANSWER])
+        return ListToolsResult(tools=[SEARCH, ANSWER, JOB])
 
     async def call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         if params.name not in self._calls:
@@ -137,9 +159,17 @@ class Tools:
 
     async def _answer(self, sent: dict[str, Any], stand: Stand) -> CallToolResult:
         asked = _checked(AnswerArguments, sent)
-        found = await self._door.admission.ask(Question(asked.question), stand)
+        deferral = Deferral() if asked.later else None
+        found = await self._door.desk.ask(Question(asked.question), deferral, stand)
         response = AnswerResponse.of(found)
         return _result(content_of(response), response)
+
+    async def _job(self, sent: dict[str, Any], _: Stand) -> CallToolResult:
+        asked = _checked(JobArguments, sent)
+        look = self._door.desk.cancel if asked.cancel else self._door.desk.look
+        response = JobResponse.of(await look(asked.job_id))
+        content = content_of(response.answer) if response.answer else ""
+        return _result(content or f"The job is {response.state}.", response)
 
 
 def _checked(kind: type[Arguments], sent: dict[str, Any]) -> Arguments:

@@ -11,6 +11,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "answers": frozenset({"retrieve", "assemble", "generate"}),
     "search": frozenset({"retrieve"}),
     "documents": frozenset({"ingest"}),
+    "jobs": frozenset({"jobs"}),
 }
 
 
@@ -33,9 +34,9 @@ class Parts:
         return [name for name, up in self._up.items() if not up]
 
     def available(self) -> dict[str, bool]:
-        """Whether each capability can be had now."""
-        down = self.down()
-        return {name: needed.isdisjoint(down) for name, needed in CAPABILITIES.items()}
+        """Whether each capability can be had now. One whose part this process lacks cannot."""
+        up = {name for name, answered in self._up.items() if answered}
+        return {name: needed <= up for name, needed in CAPABILITIES.items()}
 
     async def _check(self, part: Dependency) -> None:
         answered = False

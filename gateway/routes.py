@@ -13,10 +13,18 @@ from gateway.departure import unless_gone
 from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, responding
 from gateway.edge import Edge, Named, admit_origins, without_query
 from gateway.event_stream import EventStream, wants_events
+from gateway.jobs import routes as job_routes
+from gateway.jobs.prefer import ACCEPTED, Deferring, located, superseding
+from gateway.outcome import Mode
 from gateway.schema import AnswerRequest, AnswerResponse, SearchRequest, SearchResponse
 from gateway.web import files
 
 _STREAMED: dict[str, Any] = {"content": {event_stream.MEDIA_TYPE: event_stream.PUBLISHED}}
+_QUEUED: dict[str, Any] = {
+    "model": AnswerResponse,
+    "description": "queued",
+    "headers": {"Location": {"schema": {"type": "string"}, "description": "where the job is"}},
+}
 
 
 def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
@@ -38,7 +46,9 @@ def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
         admit_origins(app, origins)
     app.add_middleware(Named)
     problem.install(app)
-    app.include_router(_questions(door))
+    app.include_router(_answers(door))
+    app.include_router(_search(door))
+    app.include_router(job_routes.router(door))
     app.include_router(shelf.router(door))
     app.include_router(watching.router(door))
     app.include_router(chat.router(door))
@@ -51,30 +61,45 @@ def _is_health(scope: Scope) -> bool:
     return bool(scope["path"] == "/healthz")
 
 
-def _questions(door: Door) -> APIRouter:
+def _answers(door: Door) -> APIRouter:
     router = APIRouter(route_class=JsonRoute)
 
     @router.post(
-        "/v1/answers", response_model=AnswerResponse, responses={200: _STREAMED, **REFUSALS}
+        "/v1/answers",
+        response_model=AnswerResponse,
+        responses={200: _STREAMED, ACCEPTED: _QUEUED, **REFUSALS},
     )
     async def answer(
-        request: Request, body: AnswerRequest, bearer: Bearer, seconds: Seconds = None
+        request: Request,
+        body: AnswerRequest,
+        bearer: Bearer,
+        deferral: Deferring,
+        seconds: Seconds = None,
     ) -> Response:
         """Answer a question from the documents that the caller may read.
 
         With `Accept: text/event-stream` the answer is told while it comes about. The last event
         is `answer` or `error`; a stream that ends without one was interrupted, and its text is
-        void.
+        void. With `Prefer: respond-async` it is queued as a job, which no process can lose.
         """
-        question = body.to_question()
+        question, later = body.to_question(), superseding(deferral, body.supersedes)
         await door.enter(bearer, seconds, door.answer_deadline)
-        ask = partial(door.admission.ask, question, partial(setattr, request.state, "standings"))
+        stand = partial(setattr, request.state, "standings")
+        ask = partial(door.desk.ask, question, later, stand)
         if wants_events(request.headers.getlist("accept")):
             return EventStream(lambda tell: ask(tell=tell), request.state.request_id)
         found = await unless_gone(request.receive, ask())
         if found is None:
             return Response(status_code=CLIENT_GONE)
-        return responding(AnswerResponse.of(found))
+        content = AnswerResponse.of(found)
+        queued = content.mode is Mode.QUEUED
+        return located(responding(content, ACCEPTED if queued else 200), content)
+
+    return router
+
+
+def _search(door: Door) -> APIRouter:
+    router = APIRouter(route_class=JsonRoute)
 
     @router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS)
     async def search(

@@ -82,6 +82,12 @@ class AnswerRequest(QuestionRequest):
         json_schema_extra={"pattern": f"^({LOCALE.pattern})?$"},
     )
 
+    supersedes: str = Field(
+        "",
+        description="id of a job of the caller's whose place this one takes, if it is queued",
+        json_schema_extra={"pattern": "^([0-9a-f]{32})?$"},
+    )
+
     def to_question(self) -> Question:
         """The question. Raises InvalidInput that names the field."""
         return Question(self.question, self.filters.to_filters(), self.locale)
@@ -423,6 +429,7 @@ class StatusResponse(BaseModel):
     answers: bool = Field(description="written ones; without them passages may still be shown")
     search: bool
     documents: bool = Field(description="whether documents can be listed, put and deleted")
+    jobs: bool = Field(description="whether questions can be queued, and jobs looked at")
 
 
 class DimensionResponse(BaseModel):

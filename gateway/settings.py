@@ -8,12 +8,15 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from chassis import identity as internal
 from chassis.identity import LEEWAY, AccessLevel
-from chassis.settings import PREFIX, ProcessSettings
+from chassis.settings import PREFIX
 from gateway import identity
+from gateway.admission import Waiting
 from gateway.claims import LABELS, Claims
+from gateway.connection import Bounds
+from gateway.jobs.settings import JobSettings
 from gateway.keys import Keys
+from gateway.pipeline_settings import PipelineSettings, missing
 from gateway.quota import Quota
 from providers.settings import AnswerLimits, EmbeddingLimits
 
@@ -24,7 +27,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
 
 
-class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
+class GatewaySettings(PipelineSettings, JobSettings, AnswerLimits, EmbeddingLimits):
     port: int = Field(50050, ge=1, le=65535, description="port for gRPC", examples=["50050"])
     http_port: int = Field(8080, ge=1, le=65535, description="port for HTTP", examples=["8080"])
 
@@ -40,22 +43,6 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         examples=["https://wiki.example.org,https://portal.example.org:8443"],
     )
 
-    retrieve_target: str = Field(
-        "dns:///127.0.0.1:50052",
-        description="where retrieve is reached",
-        examples=["dns:///retrieve:50052"],
-    )
-    assemble_target: str = Field(
-        "dns:///127.0.0.1:50053",
-        description="where assemble is reached",
-        examples=["dns:///assemble:50053"],
-    )
-    generate_target: str = Field(
-        "dns:///127.0.0.1:50054",
-        description="where generate is reached",
-        examples=["dns:///generate:50054"],
-    )
-
     ingest_target: str = Field(
         "dns:///127.0.0.1:50051",
         description="where ingest is reached",
@@ -64,15 +51,6 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
 
     answer_deadline: float = Field(
         60, gt=0, le=600, description="most seconds an answer may take", examples=["60"]
-    )
-    retrieve_seconds: float = Field(
-        10, gt=0, le=600, description="most seconds to wait for retrieve", examples=["10"]
-    )
-    assemble_seconds: float = Field(
-        10, gt=0, le=600, description="most seconds to wait for assemble", examples=["10"]
-    )
-    generate_seconds: float = Field(
-        600, gt=0, le=600, description="most seconds to wait for generate", examples=["60"]
     )
     ingest_seconds: float = Field(
         600, gt=0, le=3_600, description="most seconds to wait for ingest", examples=["600"]
@@ -181,11 +159,6 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
         description="audience that callers' tokens must name",
         examples=["sluice"],
     )
-    internal_signing_key: Path | None = Field(
-        None,
-        description="PEM file with the Ed25519 private key that signs internal tokens",
-        examples=["/etc/sluice/internal.pem"],
-    )
 
     @field_validator("cors_origins", "issuer_algorithms", mode="before")
     @classmethod
@@ -231,14 +204,6 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
             identity.issuer(path, "", "")
         return path
 
-    @field_validator("internal_signing_key")
-    @classmethod
-    def _signing_key_holds(cls, path: Path | None) -> Path | None:
-        if path is not None and not path.is_file():
-            raise ValueError(f"{path} is no file")
-        internal.signing_key(path)
-        return path
-
     @model_validator(mode="after")
     def _keys_are_set(self) -> "GatewaySettings":
         keyed = self.issuer_key is not None or self.issuer_jwks_url
@@ -247,16 +212,13 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
                 f"{PREFIX}ISSUER_KEY and {PREFIX}ISSUER_JWKS_URL are both set: leave one of them"
             )
         if keyed and not self.issuer:
-            raise _missing("ISSUER", "the issuer that tokens name", "https://login.example.org")
+            raise missing("ISSUER", "the issuer that tokens name", "https://login.example.org")
         if self.env == "production" and not keyed:
             what = (
                 "a PEM file with the public key of the issuer of callers' tokens, or"
                 f" {PREFIX}ISSUER_JWKS_URL to the address of its keys"
             )
-            raise _missing("ISSUER_KEY", what, "/etc/sluice/issuer.pub.pem")
-        if self.env == "production" and self.internal_signing_key is None:
-            what = "a PEM file with the Ed25519 private key that signs internal tokens"
-            raise _missing("INTERNAL_SIGNING_KEY", what, "/etc/sluice/internal.pem")
+            raise missing("ISSUER_KEY", what, "/etc/sluice/issuer.pub.pem")
         return self
 
     @model_validator(mode="after")
@@ -267,6 +229,12 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
             except ValueError as error:
                 raise ValueError(f"{PREFIX}{scope.upper()}_REQUEST_BURST: {error}") from error
         return self
+
+    def bounds(self) -> Bounds:
+        return Bounds(self.max_connections)
+
+    def waiting(self) -> Waiting:
+        return Waiting(self.admission_wait, self.admission_waiters)
 
     def subject_quota(self) -> Quota:
         return self._quota("subject")
@@ -297,10 +265,3 @@ class GatewaySettings(ProcessSettings, AnswerLimits, EmbeddingLimits):
             self.claim_roles,
             {value: AccessLevel.parse(level) for value, level in self.claim_levels.items()},
         )
-
-
-def _missing(name: str, what: str, example: str) -> ValueError:
-    return ValueError(
-        f"{PREFIX}{name} is missing: set it to {what}, such as {example};"
-        f" or set {PREFIX}ENV=development and no {PREFIX}ISSUER_KEY for well-known keys"
-    )

@@ -24,10 +24,18 @@ from gateway.wire import (
     usage_of,
 )
 from sluice.assemble.v1 import assemble_pb2, assemble_pb2_grpc
-from sluice.evidence.v1.evidence_pb2 import Passage, Source
+from sluice.evidence.v1.evidence_pb2 import (
+    WORKLOAD_BATCH,
+    WORKLOAD_INTERACTIVE,
+    Passage,
+    Source,
+    Workload,
+)
 from sluice.generate.v1 import generate_pb2, generate_pb2_grpc
 from sluice.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sluice.retrieve.v1 import retrieve_pb2, retrieve_pb2_grpc
+
+BATCH, INTERACTIVE = WORKLOAD_BATCH, WORKLOAD_INTERACTIVE
 
 K = TypeVar("K")
 
@@ -35,13 +43,16 @@ K = TypeVar("K")
 class Retrieve:
     """Asks the retrieve stage."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, workload: Workload.ValueType = INTERACTIVE) -> None:
         self._line = line
+        self._workload = workload
         self._stub = retrieve_pb2_grpc.RetrieveServiceStub(line.channel)
 
     async def retrieve(self, question: Question) -> Found[Passage]:
         request = retrieve_pb2.RetrieveRequest(
-            question=question.text, filters=filters_message(question.filters)
+            question=question.text,
+            filters=filters_message(question.filters),
+            workload=self._workload,
         )
         found = await self._line.call(self._stub.Retrieve, request)
         return Found(found.passages, score_space_of(found.score_space), found.epoch)
@@ -102,17 +113,20 @@ class Assemble:
 class Generate:
     """Asks the generate stage."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, workload: Workload.ValueType = INTERACTIVE) -> None:
         self._line = line
+        self._workload = workload
         self._stub = generate_pb2_grpc.GenerateServiceStub(line.channel)
 
     async def generate(self, question: Question, prompt: Prompt[Source]) -> Written:
-        return _written(await self._line.call(self._stub.Generate, _task(question, prompt)))
+        task = _task(question, prompt, self._workload)
+        return _written(await self._line.call(self._stub.Generate, task))
 
     async def stream(
         self, question: Question, prompt: Prompt[Source], telling: Telling[Source]
     ) -> Written:
-        request = generate_pb2.GenerateStreamRequest(task=_task(question, prompt))
+        task = _task(question, prompt, self._workload)
+        request = generate_pb2.GenerateStreamRequest(task=task)
         written = None
         async with self._line.stream(self._stub.GenerateStream, request) as events:
             async for event in events:
@@ -186,7 +200,9 @@ def _as_sent() -> Iterator[None]:
         raise InvalidInput(error.message, field=field, reason=error.reason) from error
 
 
-def _task(question: Question, prompt: Prompt[Source]) -> generate_pb2.GenerateRequest:
+def _task(
+    question: Question, prompt: Prompt[Source], workload: Workload.ValueType
+) -> generate_pb2.GenerateRequest:
     return generate_pb2.GenerateRequest(
         question=question.text,
         messages=[
@@ -199,6 +215,7 @@ def _task(question: Question, prompt: Prompt[Source]) -> generate_pb2.GenerateRe
         input_tokens=prompt.input_tokens,
         instructions_version=prompt.instructions_version,
         score_space=score_space_number(prompt.score_space),
+        workload=workload,
     )
 
 

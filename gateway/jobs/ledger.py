@@ -63,6 +63,9 @@ class Ledger:
         self._store = store
         self._terms = terms
 
+    async def close(self) -> None:
+        await self._store.close()
+
     async def accept(self, caller: Caller, question: bytes, deferral: Deferral) -> str:
         """The id of the job, which no process can lose any more.
 

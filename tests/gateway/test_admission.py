@@ -224,7 +224,7 @@ async def test_what_is_no_http_is_a_problem_too(house: House) -> None:
 async def test_the_contract_is_published(house: House) -> None:
     published = (await house.http.get("/openapi.json")).json()
     answers = published["paths"]["/v1/answers"]["post"]
-    assert set(answers["responses"]) == {"200", "4XX", "5XX"}
+    assert set(answers["responses"]) == {"200", "202", "4XX", "5XX"}
     assert set(answers["responses"]["4XX"]["content"]) == {"application/problem+json"}
     answered = answers["responses"]["200"]["content"]
     assert set(answered) == {"application/json", "text/event-stream"}
@@ -234,7 +234,7 @@ async def test_the_contract_is_published(house: House) -> None:
     assert json.dumps(events).count("$ref") == 1
     assert "AnswerResponse" in published["components"]["schemas"]
     request = published["components"]["schemas"]["AnswerRequest"]
-    assert set(request["properties"]) == {"question", "filters", "locale"}
+    assert set(request["properties"]) == {"question", "filters", "locale", "supersedes"}
     assert request["additionalProperties"] is False
 
 
@@ -424,7 +424,8 @@ async def test_what_can_be_had_now_is_told_to_anybody_without_internals(house: H
         return found
 
     async def can_be_had(*names: str) -> bool:
-        return await told() == {name: name in names for name in ("answers", "search", "documents")}
+        known = ("answers", "search", "documents", "jobs")
+        return await told() == {name: name in names for name in known}
 
     assert await until(partial(can_be_had, "answers", "search", "documents"))
     for stage, left in (
@@ -438,7 +439,7 @@ async def test_what_can_be_had_now_is_told_to_anybody_without_internals(house: H
         await house.stages[stage].start()
     assert await until(partial(can_be_had, "answers", "search", "documents"))
     async with full(house):
-        assert all((await told()).values())
+        assert await can_be_had("answers", "search", "documents")
 
 
 async def test_health_is_told_without_a_body_too(house: House) -> None:

@@ -16,6 +16,7 @@ from gateway.documents import Documents, Heading
 from gateway.door import Door
 from gateway.flow import Flow
 from gateway.identity import development_issuer, development_token
+from gateway.jobs.desk import Desk
 from gateway.levels import Levels
 from gateway.places import SharedPlaces
 from gateway.question import Question
@@ -94,12 +95,14 @@ class Shelf:
 
 STAGES = Stages()
 ROOM = Room(1, Everywhere())
-ADMISSION = Admission(Boundless(), ROOM, Flow(STAGES, STAGES, STAGES))
+FLOW = Flow(STAGES, STAGES, STAGES)
+ADMISSION = Admission(Boundless(), ROOM, FLOW)
 LEVELS = Levels({}, ROOM, SharedPlaces(Store.connect("unix:///nowhere", 1), 1, 1, 1), {})
 SEARCH = Search(ADMISSION.admitted, STAGES)
 DOCUMENTS = Documents(Shelf())
 ISSUER, PARTS = development_issuer(), Parts([])
-APP = web_app(Door(ADMISSION, SEARCH, ISSUER, PARTS, LEVELS, 5, DOCUMENTS, 5, 100))
+DESK = Desk(ADMISSION, FLOW, None)
+APP = web_app(Door(DESK, SEARCH, ISSUER, PARTS, LEVELS, 5, DOCUMENTS, 5, 100))
 JSON = {"Content-Type": "application/json"}
 
 # Every code point, lone surrogates among them.

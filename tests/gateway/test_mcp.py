@@ -68,11 +68,11 @@ def said(result: CallToolResult) -> str:
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_agents_are_told_of_two_tools(house: House, era: Era) -> None:
+async def test_agents_are_told_of_the_tools(house: House, era: Era) -> None:
     async with client_of(house, token(), era) as client:
         assert client.protocol_version == REVISIONS[era]
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {"search_docs", "answer"}
+    assert set(tools) == {"search_docs", "answer", "job"}
     assert set(tools["search_docs"].input_schema["properties"]) == {"query", "limit"}
     assert tools["search_docs"].input_schema["required"] == ["query"]
     assert all(tool.output_schema for tool in tools.values())

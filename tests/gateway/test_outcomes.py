@@ -122,6 +122,7 @@ async def test_the_stages_get_the_question_and_hand_the_evidence_on_unchanged(ho
                 evidence_pb2.PUBLICATION_STATE_PUBLISHED,
             ],
         ),
+        workload=evidence_pb2.WORKLOAD_INTERACTIVE,
     )
     assert house.assemble.seen[0].request == assemble_pb2.AssembleRequest(
         question=text, candidates=FOUND.passages, locale="pt"
@@ -133,6 +134,7 @@ async def test_the_stages_get_the_question_and_hand_the_evidence_on_unchanged(ho
         input_tokens=42,
         instructions_version="en-1",
         score_space=evidence_pb2.SCORE_SPACE_COSINE,
+        workload=evidence_pb2.WORKLOAD_INTERACTIVE,
     )
 
 

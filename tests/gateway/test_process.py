@@ -168,7 +168,7 @@ def test_published_keys_are_a_key_source_if_the_issuer_is_named(
 async def test_the_process_itself_stops_at_wrong_settings() -> None:
     code, said = await ended(ENV="production")
     assert code == 2
-    assert said.startswith("SLUICE_ISSUER_KEY is missing")
+    assert said.startswith("SLUICE_INTERNAL_SIGNING_KEY is missing")
 
 
 async def test_a_development_token_opens_nothing_in_production(

@@ -1,0 +1,1 @@
+"""The process that works jobs off: it conducts the same stages as the gateway, as batch work."""

@@ -17,8 +17,8 @@ from local.state import RunningSuite
 from local.suite import probe
 
 SHOWN = (
-    *("redis", "qdrant", "models", "llm"),
-    *("ingest", "retrieve", "assemble", "generate", "gateway"),
+    *("redis", "jobs", "qdrant", "models", "llm"),
+    *("ingest", "retrieve", "assemble", "generate", "gateway", "worker"),
 )
 
 

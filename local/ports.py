@@ -15,6 +15,7 @@ TRIES = 50
 
 DEFAULTS: Mapping[str, int] = {
     "redis": 6379,
+    "jobs": 6380,
     "qdrant": 6334,
     "models": 8090,
     "llm": 8091,
@@ -22,6 +23,7 @@ DEFAULTS: Mapping[str, int] = {
     "retrieve": 50052,
     "assemble": 50053,
     "generate": 50054,
+    "worker": 50055,
     "gateway": 8080,
     "gateway_grpc": 50050,
 }
@@ -40,10 +42,11 @@ def told(settings: Mapping[str, str]) -> dict[str, int]:
 
 
 def chosen(settings: Mapping[str, str]) -> dict[str, int]:
-    """As told, but Redis moves to a free port when its default is taken and nobody set one."""
+    """As told, but a Redis moves to a free port when its default is taken and nobody set one."""
     ports = told(settings)
-    if setting("redis") not in settings and not is_free(ports["redis"]):
-        ports["redis"] = free(1)[0]
+    for name in ("redis", "jobs"):
+        if setting(name) not in settings and not is_free(ports[name]):
+            ports[name] = free(1)[0]
     return ports
 
 

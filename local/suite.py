@@ -21,6 +21,7 @@ STAGES = ("ingest", "retrieve", "assemble", "generate")
 # A part whose address is set belongs to somebody else and is not started.
 ADDRESSES = {
     "redis": f"{PREFIX}REDIS_URL",
+    "jobs": f"{PREFIX}JOBS_REDIS_URL",
     "qdrant": f"{PREFIX}QDRANT_URL",
     "models": f"{PREFIX}EMBEDDING_BASE_URL",
     "llm": f"{PREFIX}ANSWER_BASE_URL",
@@ -30,7 +31,9 @@ MODULES = {
     "models": "local.models",
     "llm": "local.llm",
     "gateway": "gateway",
+    "worker": "gateway.worker",
 }
+STORES = ("redis", "jobs")
 READY_WITHIN = 60.0  # seconds; a cold disk and a busy machine included
 
 
@@ -67,7 +70,7 @@ def tiers(data: Path, ports: Mapping[str, int], told: Mapping[str, str]) -> list
 
     Raises Refused without a Redis, or without the language model where the profile has one.
     """
-    names = [[name for name in ADDRESSES if name in ports], STAGES, ["gateway"]]
+    names = [[name for name in ADDRESSES if name in ports], STAGES, ["gateway", "worker"]]
     return [[part(name, data, ports, told) for name in tier] for tier in names]
 
 
@@ -100,8 +103,8 @@ def environment(
 
 
 def _command(name: str, data: Path, port: int) -> tuple[str, ...]:
-    if name == "redis":
-        return redis.command(redis.server_binary(), port, data / "redis")
+    if name in STORES:
+        return redis.command(redis.server_binary(), port, data / name, at_once=name == "jobs")
     if name == "llm":
         bundle.weights()  # what is missing is told before anything starts
     # -P: a folder named `gateway` where the user happens to stand must not be run instead.
@@ -112,7 +115,7 @@ def _own_ports(name: str, ports: Mapping[str, int]) -> dict[str, str]:
     """A process of the product calls its own port PORT, whichever process it is."""
     if name == "gateway":
         numbers = {"PORT": ports["gateway_grpc"], "HTTP_PORT": ports["gateway"]}
-    elif name in STAGES:
+    elif name in {*STAGES, "worker"}:
         numbers = {"PORT": ports[name]}
     else:
         numbers = {}
@@ -123,6 +126,7 @@ def _addresses(ports: Mapping[str, int]) -> dict[str, str]:
     known = {name: f"{LOOPBACK}:{port}" for name, port in ports.items()}
     shapes = {
         "redis": "redis://{}/0",
+        "jobs": "redis://{}/0",
         "qdrant": "http://{}",
         "models": "http://{}/v1",
         "llm": "http://{}/v1",
@@ -156,7 +160,7 @@ def _is_ours(name: str, settings: Mapping[str, str]) -> bool:
 
 def probe(name: str, port: int) -> Probe:
     """How to ask the process of that name whether it is ready."""
-    if name == "redis":
+    if name in STORES:
         return redis_ready(port)
     if name == "llm":
         return http_ready(port, "/health")

@@ -14,11 +14,11 @@ def names(data: Path, numbers: dict[str, int]) -> list[list[str]]:
     return [[part.name for part in tier] for tier in tiers(data, numbers, told)]
 
 
-def test_stores_come_first_then_the_stages_then_the_gateway(tmp_path: Path) -> None:
+def test_stores_come_first_then_the_stages_then_who_conducts_them(tmp_path: Path) -> None:
     assert names(tmp_path, NUMBERS) == [
-        ["redis", "qdrant", "models", "llm"],
+        ["redis", "jobs", "qdrant", "models", "llm"],
         ["ingest", "retrieve", "assemble", "generate"],
-        ["gateway"],
+        ["gateway", "worker"],
     ]
 
 
@@ -34,6 +34,17 @@ def test_every_process_is_told_its_own_port_and_where_the_others_are(tmp_path: P
     assert gateway["SLUICE_HTTP_PORT"] == str(NUMBERS["gateway"])
     assert gateway["SLUICE_GENERATE_TARGET"] == f"dns:///127.0.0.1:{NUMBERS['generate']}"
     assert gateway["SLUICE_ENV"] == "development"
+    assert parts["worker"].environment["SLUICE_PORT"] == str(NUMBERS["worker"])
+    assert gateway["SLUICE_JOBS_REDIS_URL"] == f"redis://127.0.0.1:{NUMBERS['jobs']}/0"
+
+
+def test_nothing_that_jobs_are_told_is_lost_with_their_store(tmp_path: Path) -> None:
+    told = environment(tmp_path, NUMBERS, {})
+    parts = {part.name: part for tier in tiers(tmp_path, NUMBERS, told) for part in tier}
+    for name, fsync in (("redis", "everysec"), ("jobs", "always")):
+        command = parts[name].command
+        assert command[command.index("--appendfsync") + 1] == fsync
+        assert command[command.index("--dir") + 1] == str(tmp_path / name)
 
 
 def test_a_part_whose_address_is_set_belongs_to_somebody_else(tmp_path: Path) -> None:
@@ -42,20 +53,20 @@ def test_a_part_whose_address_is_set_belongs_to_somebody_else(tmp_path: Path) ->
     told = environment(tmp_path, suite.ports, settings)
     assert "redis" not in suite.ports
     assert told["SLUICE_REDIS_URL"] == "redis://elsewhere:6379/0"
-    assert names(tmp_path, dict(suite.ports))[0] == ["qdrant", "models"]
+    assert names(tmp_path, dict(suite.ports))[0] == ["jobs", "qdrant", "models"]
 
 
 @pytest.mark.parametrize(
     ("profile", "settings", "first"),
     [
-        ("embedded", {}, ["redis", "qdrant", "models"]),
-        ("embedded", {"SLUICE_ANSWER_MODE": "generated"}, ["redis", "qdrant", "models"]),
-        ("local-llm", {}, ["redis", "qdrant", "models", "llm"]),
-        ("local-llm", {"SLUICE_ANSWER_MODEL": "llama3.2"}, ["redis", "qdrant", "models"]),
+        ("embedded", {}, ["redis", "jobs", "qdrant", "models"]),
+        ("embedded", {"SLUICE_ANSWER_MODE": "generated"}, ["redis", "jobs", "qdrant", "models"]),
+        ("local-llm", {}, ["redis", "jobs", "qdrant", "models", "llm"]),
+        ("local-llm", {"SLUICE_ANSWER_MODEL": "llama3.2"}, ["redis", "jobs", "qdrant", "models"]),
         (
             "local-llm",
             {"SLUICE_ANSWER_BASE_URL": "http://elsewhere/v1"},
-            ["redis", "qdrant", "models"],
+            ["redis", "jobs", "qdrant", "models"],
         ),
     ],
 )

@@ -16,7 +16,18 @@ WORDED = {
     ("UNAVAILABLE", "CAPACITY"),
     ("UNAVAILABLE", "DEADLINE"),
 }
-PARTS = ["redis", "qdrant", "models", "ingest", "retrieve", "assemble", "generate", "gateway"]
+PARTS = [
+    "redis",
+    "jobs",
+    "qdrant",
+    "models",
+    "ingest",
+    "retrieve",
+    "assemble",
+    "generate",
+    "gateway",
+    "worker",
+]
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -116,7 +116,11 @@ class EventStream(Response):
 
     async def _tell(self, lines: "Lines") -> None:
         async def tell(event: Event[Source]) -> None:
-            await lines.put(encoded(event))
+            if isinstance(event, Stage) and event.elapsed is not None:
+                # Where one stage ends the next one begins, or the answer follows.
+                lines.hold(encoded(event))
+            else:
+                await lines.put(encoded(event))
 
         last = b""
         async with alongside(lines.beat()):
@@ -140,12 +144,18 @@ class Lines:
 
     def __init__(self, response: Response, send: Send) -> None:
         self.begun = False
+        self._held = b""
         self._response = response
         self._send = send
         self._sending = asyncio.Lock()
 
+    def hold(self, line: bytes) -> None:
+        """Send it together with the next one."""
+        self._held += line
+
     async def put(self, line: bytes, *, more: bool = True) -> None:
         async with self._sending:
+            line, self._held = self._held + line, b""
             if not self.begun:
                 self.begun = True
                 status, headers = self._response.status_code, self._response.raw_headers

@@ -55,7 +55,8 @@ def _one_of(words: Iterable[str]) -> Any:  # noqa: ANN401 - as FastAPI's own
     return Query(json_schema_extra={"enum": [*words, None]})
 
 
-def _heading(  # noqa: PLR0913 - what can be said of a document
+# Asynchronous, since FastAPI takes a thread for what is not.
+async def _heading(  # noqa: PLR0913 - what can be said of a document
     request: Request,
     *,
     document_id: str,

@@ -17,7 +17,8 @@ ACCEPTED = 202
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
-def _deferral(
+# Asynchronous, since FastAPI takes a thread for what is not.
+async def _deferral(
     prefer: Annotated[
         list[str] | None,
         Header(

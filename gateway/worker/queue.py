@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any
 
 import structlog
@@ -99,8 +100,11 @@ class Queue:
         self._entries = Entries(url, idle)
         self._entries.is_worker_process = True
         self._concurrency = concurrency
-        self._perform = perform
-        self._entries.register_task(self._handed_out, task_name=TASK)
+
+        async def handed_out(job_id: str, context: Annotated[Context, TaskiqDepends()]) -> None:
+            await perform(job_id, partial(_settled, job_id, context))
+
+        self._entries.register_task(handed_out, task_name=TASK)
 
     async def serve(self, grace: float, stop: asyncio.Event) -> None:
         """Hand out until `stop`, then let what is in work end within `grace` seconds."""
@@ -117,12 +121,10 @@ class Queue:
     async def close(self) -> None:
         await self._entries.shutdown()
 
-    async def _handed_out(self, job_id: str, context: Annotated[Context, TaskiqDepends()]) -> None:
-        async def settle() -> None:
-            try:
-                await context.ack()
-            except (RedisError, OSError) as error:
-                # It will be handed out again, and its job will not be waiting.
-                log.warning("entry_not_settled", job_id=job_id, error=repr(error))
 
-        await self._perform(job_id, settle)
+async def _settled(job_id: str, context: Context) -> None:
+    try:
+        await context.ack()
+    except (RedisError, OSError) as error:
+        # It will be handed out again, and its job will not be waiting.
+        log.warning("entry_not_settled", job_id=job_id, error=repr(error))

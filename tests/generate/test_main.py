@@ -13,7 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from capacity import SharedBucket, Workload
-from services.generate.__main__ import Mode, extractive, generated
+from services.generate.__main__ import extractive
+from services.generate.generated import generated
+from services.generate.mode import Mode
 from services.generate.qualification import SCHEMA_VERSION, fingerprint
 from services.generate.result import Switch
 from services.generate.settings import GenerateSettings

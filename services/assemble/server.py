@@ -15,6 +15,8 @@ from services.assemble.instructions import Instructions, choose
 from sluice.assemble.v1 import assemble_pb2 as pb
 from sluice.assemble.v1.assemble_pb2_grpc import AssembleServiceServicer
 
+LITTLE = 64 * 1024  # bytes
+
 log = structlog.get_logger()
 
 
@@ -38,7 +40,9 @@ class AssembleServicer(AssembleServiceServicer):
         request: pb.AssembleRequest,
         context: grpc.aio.ServicerContext[pb.AssembleRequest, pb.AssembleResponse],  # noqa: ARG002
     ) -> pb.AssembleResponse:
-        # Thousands of candidates take long enough to hold up health checks.
+        # Little takes a few milliseconds at most; much would hold up health checks.
+        if request.ByteSize() <= LITTLE:
+            return _assemble(request, self._standard)
         return await asyncio.to_thread(_assemble, request, self._standard)
 
 

@@ -4,7 +4,8 @@ A provider writes at a fixed pace and puts the time into each delta. Its answer 
 with the vendor's client, from the generate stage over gRPC, and from the gateway as Server-Sent
 Events, turn by turn. Prints JSON, in milliseconds: the first text of each way and what it is above
 the direct one, how late the deltas of many streams at once are and whether one is lost, and after a
-client has left, when the provider saw that and when the reservation was settled.
+client or a page in a browser has left, when the provider saw that and when the reservation was
+settled.
 """
 
 import argparse
@@ -12,9 +13,10 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ import httpx
 from openai import AsyncOpenAI
 from redis import Redis
 
-from bench.parts import suite
+from bench.parts import browser, suite
 from bench.parts.deltas import OPENING
 from bench.parts.suite import DOCUMENT, Suite
 from chassis import channels
@@ -44,6 +46,7 @@ SETTLES_WITHIN = 5.0
 LOOK_EVERY = 0.0005
 RUNNING = "sluice:{answers}:running"  # the pool's leases
 QUESTION = "How often is the level of the harbour tanks measured?"
+ENDLESS = f"{QUESTION} deltas=100000"
 
 Report = dict[str, Any]
 # The answer's text as it comes, and at last the whole of it, as the verdict tells it.
@@ -88,8 +91,7 @@ class Ways:
                         raise SystemExit(f"the stage said {other}")
 
     async def ask(self, question: str) -> Texts:
-        token = Identity("bench", suite.TENANT, AccessLevel.TEAM).for_gateway()
-        headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
+        headers = {"authorization": f"Bearer {_token()}", "accept": "text/event-stream"}
         body = {"question": question}
         async with self.gateway.stream("POST", "/v1/answers", json=body, headers=headers) as reply:
             name = ""
@@ -100,6 +102,10 @@ class Ways:
                     yield str(json.loads(value)["text"])
                 elif field == "data" and name != "stage":
                     raise SystemExit(f"the gateway said {name}: {value}")
+
+
+def _token() -> str:
+    return Identity("bench", suite.TENANT, AccessLevel.TEAM).for_gateway()
 
 
 def _task(question: str) -> pb.GenerateRequest:
@@ -176,13 +182,25 @@ async def _late(way: Way, each: int) -> tuple[list[float], int]:
 
 async def leave(way: Way, suite: Suite, store: Redis) -> tuple[float, float]:
     """Seconds after leaving in which the provider saw it, and the reservation was settled."""
+    texts = way(ENDLESS)
+    await anext(texts)
+    await anext(texts)
+
+    async def left() -> float:
+        began = time.monotonic()
+        await texts.aclose()
+        return began
+
+    return await _seen(suite, store, left)
+
+
+async def _seen(
+    suite: Suite, store: Redis, leave: Callable[[], Awaitable[float]]
+) -> tuple[float, float]:
+    """As `leave`, which says when it began."""
     ended = len(_ends(suite.calls))
-    texts = way(f"{QUESTION} deltas=100000")
-    await anext(texts)
-    await anext(texts)
     looking = asyncio.create_task(_settled(store))
-    left = time.monotonic()
-    await texts.aclose()
+    left = await leave()
     settled = await looking - left
     while len(_ends(suite.calls)) == ended:
         if time.monotonic() - left > SETTLES_WITHIN:
@@ -208,7 +226,26 @@ def _ends(calls: Path) -> list[float]:
 
 async def leaving(way: Way, suite: Suite, rounds: int) -> Report:
     with Redis.from_url(suite.redis) as store:
-        found = [await leave(way, suite, store) for _ in range(rounds)]
+        return _told([await leave(way, suite, store) for _ in range(rounds)])
+
+
+async def leaving_page(suite: Suite, rounds: int) -> Report:
+    """The same by the page's button, and by closing the page; empty without a Chromium."""
+    executable = browser.chromium()
+    if executable is None:
+        return {}
+    ways = {"page_cancelled": browser.cancelled, "page_closed": browser.closed}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    with Redis.from_url(suite.redis) as store:
+        async with browser.browsing(executable) as started:
+            for _ in range(rounds):
+                for name, way in ways.items():
+                    page = await browser.reading(started, suite.url, _token(), ENDLESS)
+                    found[name].append(await _seen(suite, store, partial(way, page)))
+    return {name: _told(each) for name, each in found.items()}
+
+
+def _told(found: Sequence[tuple[float, float]]) -> Report:
     seen, settled = zip(*found, strict=True)
     return {"provider_ms": _quantiles(seen), "settled_ms": _quantiles(settled)}
 
@@ -239,6 +276,7 @@ async def measured(suite: Suite, rounds: int, leavers: int, streams: int, each: 
         found = await firsts({"direct": ways.direct, **ours}, rounds)
         found["many"] = {name: await many(way, streams, each) for name, way in ours.items()}
         found["left"] = {name: await leaving(way, suite, leavers) for name, way in ours.items()}
+        found["left"] |= await leaving_page(suite, leavers // 2)
         return found
 
 

@@ -6,7 +6,7 @@ import uvloop
 
 import local.qdrant_node.bare_client  # noqa: F401 -- before what imports the messages
 from local.qdrant_node.database import Database
-from local.qdrant_node.errors import StartError
+from local.qdrant_node.errors import EngineFault, StartError, engine_faults
 from local.qdrant_node.log import log
 from local.qdrant_node.server import add_health, add_services, build_server
 from local.qdrant_node.settings import Settings, read_settings
@@ -39,8 +39,9 @@ async def flush_until(stopping: asyncio.Event, database: Database) -> None:
             await asyncio.wait_for(stopping.wait(), _FLUSH_SECONDS)
         except TimeoutError:
             try:
-                database.flush()
-            except Exception as failure:  # noqa: BLE001 -- the engine raises nothing narrower
+                with engine_faults():
+                    database.flush()
+            except EngineFault as failure:
                 log("flush failed", level="error", detail=str(failure))
 
 

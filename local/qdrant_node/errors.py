@@ -1,6 +1,24 @@
 """What the node refuses, and how the engine's failures are told apart."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import grpc
+
+
+class EngineFault(Exception):
+    """The engine could not do what it was asked to. The message is its own."""
+
+
+@contextmanager
+def engine_faults() -> Iterator[None]:
+    """Tells the engine's failures, which are bare `Exception`s, from all others."""
+    try:
+        yield
+    except Exception as failure:
+        if type(failure) is not Exception:
+            raise
+        raise EngineFault(str(failure)) from failure
 
 
 class StartError(Exception):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import qdrant_edge as edge
 
-from local.qdrant_node.errors import StartError
+from local.qdrant_node.errors import EngineFault, StartError, engine_faults
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ def create_shard(folder: Path, config: edge.EdgeConfig) -> Shard:
 
 def load_shard(folder: Path) -> Shard:
     try:
-        return Shard(folder, edge.EdgeShard.load(str(folder)))
-    except Exception as failure:  # the engine's edge: it raises nothing narrower
+        with engine_faults():
+            return Shard(folder, edge.EdgeShard.load(str(folder)))
+    except EngineFault as failure:
         raise StartError(f"{folder}: the collection cannot be opened ({failure})") from failure

@@ -20,7 +20,6 @@ def unused_port() -> int:
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
     running = parts.node(tmp_path_factory.mktemp("qdrant"), free_port())
     running.start()
-    running.wait_until_ready()
     yield running
     running.kill()
 

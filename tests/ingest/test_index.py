@@ -1,8 +1,7 @@
-import asyncio
-
 import pytest
 
 from chassis.errors import ContractMismatch, DeadlineExceeded, Internal, Unavailable
+from cli.patience import Patience
 from corpus import collection
 from corpus.points import Key, point_id
 from corpus.profile import profile
@@ -16,15 +15,6 @@ from tests.ingest.parts import CHUNKING, PROFILE, Part, Shelf, preparation
 def rows(count: int, text: str) -> list[Row]:
     passages = preparation().prepare("t", Header("a.txt", "s"), text.encode()).passages
     return [Row(str(n), passages[0], [0.5] * PROFILE.dimensions) for n in range(count)]
-
-
-async def until_it_answers(index: Index) -> None:
-    async with asyncio.timeout(15):
-        while True:
-            try:
-                return await index.ensure()
-            except Unavailable:
-                await asyncio.sleep(0.05)
 
 
 def test_batches_are_bounded_by_rows_and_by_bytes() -> None:
@@ -78,7 +68,7 @@ async def test_an_index_that_is_down_is_unavailable_and_comes_back(
     assert refusal.value.reason == "INDEX_UNAVAILABLE"
     node.start()
     try:
-        await until_it_answers(index)
+        await Patience(lambda _: None, (0.05,) * 300).call(index.ensure)
         assert await index.epoch("t") == 0
     finally:
         node.kill()

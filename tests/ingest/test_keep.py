@@ -156,8 +156,7 @@ async def test_a_document_too_long_for_one_call_gets_in_by_several(
         SLUICE_EMBEDDING_REQUESTS_PER_MINUTE="60000",
         SLUICE_EMBEDDING_TOKENS_PER_MINUTE="20000000",
     )
-    stage.spawn()
-    await asyncio.to_thread(stage.wait_until_ready)
+    await asyncio.to_thread(stage.start)
     (tmp_path / "long.md").write_bytes(document(180))
     person = Identity("developer", "demo", AccessLevel.TEAM)
     try:

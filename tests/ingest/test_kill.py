@@ -53,8 +53,7 @@ def stage(node: Part, redis: Server, provider: str) -> Iterator[Part]:
         SLUICE_COLLECTION=ALIAS,
         SLUICE_CHUNK_TOKENS="128",
     )
-    running.spawn()
-    running.wait_until_ready()
+    running.start()
     yield running
     running.kill()
 
@@ -145,8 +144,7 @@ async def test_whenever_the_stage_is_killed_no_reader_sees_half_and_a_second_run
         assert result is None or isinstance(result, SluiceError)
         failed += result is not None
         assert torn(await seen(client)) == []
-        stage.spawn()
-        await asyncio.to_thread(stage.wait_until_ready)
+        await asyncio.to_thread(stage.start)
     await bring(tmp_path, stage)
     found = await seen(client)
     assert torn(found) == []

@@ -58,9 +58,8 @@ def stage(node: Part, redis: Server) -> Iterator[Part]:
         SLUICE_COLLECTION="server",
         SLUICE_DOCUMENT_BYTES=str(LARGEST),
     )
-    running.spawn()
-    model.wait_until_it_listens()
-    running.wait_until_ready()
+    running.start()
+    running.wait_until_ready("embeddings")
     yield running
     running.kill()
     model.kill()

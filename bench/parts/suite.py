@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import httpx
 
@@ -36,11 +37,15 @@ WIDE = {
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`ports` by the process's name; `provider` is its port, and `calls` what it wrote of them."""
+    """`ports` by the process's name; `provider` is its port, and `calls` what it wrote of them.
+
+    `data` is the suite's own folder.
+    """
 
     ports: Mapping[str, int]
     provider: int
     calls: Path
+    data: Path
 
     @property
     def url(self) -> str:
@@ -52,20 +57,23 @@ class Suite:
 
 
 @contextmanager
-def running(pause: float) -> Iterator[Suite]:
-    """It is ready and holds one document. `pause` is seconds between the provider's deltas."""
+def running(pause: float, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Suite]:
+    """It is ready and holds one document. `pause` is seconds between the provider's deltas.
+
+    `settings` go before those that are the same for every benchmark.
+    """
     with ExitStack() as ending:
         folder = Path(ending.enter_context(TemporaryDirectory()))
         (provider,) = ports.free(1)
-        suite = Suite(ports.all_free(), provider, folder / "calls.log")
+        suite = Suite(ports.all_free(), provider, folder / "calls.log", folder / "suite")
         told = {"--port": provider, "--log": suite.calls, "--pause": pause}
         words = [str(word) for option in told.items() for word in option]
-        _start(ending, folder, "bench.parts.deltas", words, os.environ)
-        data, documents = folder / "suite", folder / "documents"
+        start(ending, folder, "bench.parts.deltas", words, os.environ)
+        data, documents = suite.data, folder / "documents"
         documents.mkdir()
         (documents / "tanks.md").write_text(DOCUMENT)
-        environment = {**os.environ, **_settings(suite)}
-        up = _start(ending, folder, "cli.main", ["up", "--data", str(data)], environment)
+        environment = {**os.environ, **_settings(suite, settings)}
+        up = start(ending, folder, "cli.main", ["up", "--data", str(data)], environment)
         _await_ready(suite, up, folder)
         ingest = [str(documents), "--data", str(data), "--tenant", TENANT]
         subprocess.run(  # noqa: S603 - our own program
@@ -77,7 +85,7 @@ def running(pause: float) -> Iterator[Suite]:
         yield suite
 
 
-def _settings(suite: Suite) -> dict[str, str]:
+def _settings(suite: Suite, told: Mapping[str, str]) -> dict[str, str]:
     provider = f"http://{ports.LOOPBACK}:{suite.provider}/v1"
     settings = {
         **WIDE,
@@ -86,12 +94,13 @@ def _settings(suite: Suite) -> dict[str, str]:
         "ANSWER_RELEASE": "token",
         "ANSWER_BASE_URL": provider,
         "ANSWER_MODEL": "scripted",
+        **told,
     }
     own = {ports.setting(name): str(port) for name, port in suite.ports.items()}
     return {**own, **{f"SLUICE_{name}": value for name, value in settings.items()}}
 
 
-def _start(
+def start(
     ending: ExitStack, folder: Path, module: str, words: list[str], environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     output = ending.enter_context((folder / f"{module}.log").open("wb"))

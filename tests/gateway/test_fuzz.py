@@ -149,13 +149,13 @@ def is_sound(response: httpx.Response) -> bool:
     return streamed and response.text.rpartition("event: ")[2].startswith("answer")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(QUESTION | VALUE)
 def test_no_json_breaks_the_gateway(body: object) -> None:
     assert is_sound(post(json.dumps(body).encode(), {**bearer(), **JSON}))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(QUESTION, VALUE | st.integers(1, 100))
 def test_no_search_breaks_the_gateway(question: dict[str, object], limit: object) -> None:
     body = json.dumps(question | {"limit": limit}).encode()
@@ -168,7 +168,7 @@ NAME = st.sampled_from(
 QUERY = st.lists(st.tuples(NAME, st.binary(max_size=20) | st.just("draft")), max_size=5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(["PUT", "GET", "DELETE"]), st.binary(max_size=30), QUERY, st.binary(max_size=99)
 )
@@ -188,7 +188,7 @@ def test_no_address_of_a_document_breaks_the_gateway(
     assert response.status_code in {200, 204} or response.json()["status"] in {400, 404}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200), st.binary(max_size=20))
 def test_no_bytes_break_the_gateway(raw: bytes, inside: bytes) -> None:
     for content in (raw, b'{"question": "' + inside + b'"}', b'{"question": ' + inside + b"}"):
@@ -198,7 +198,7 @@ def test_no_bytes_break_the_gateway(raw: bytes, inside: bytes) -> None:
 HEADER = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.fixed_dictionaries(
         {},

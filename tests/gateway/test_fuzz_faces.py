@@ -45,7 +45,7 @@ MESSAGE = st.fixed_dictionaries(
 VERSIONS = st.sampled_from(["2025-11-25", "2026-07-28", "1"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(CHAT | VALUE)
 def test_no_json_breaks_chat_completions(body: object) -> None:
     found = post(json.dumps(body).encode(), {**bearer(), **JSON}, "/v1/chat/completions")
@@ -56,7 +56,7 @@ def test_no_json_breaks_chat_completions(body: object) -> None:
         assert found.text.endswith("data: [DONE]\n\n")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(MESSAGE | VALUE, VERSIONS)
 def test_no_json_breaks_mcp(body: object, version: str) -> None:
     headers = {

@@ -22,7 +22,7 @@ from tests.suite.conftest import Running
 from tests.suite.messages import drawn
 
 SOAK = 10_000
-FEW = 1_000
+FEW = 600
 AT_ONCE = 8
 LIMIT = 30.0  # seconds within which every call has its end
 CONTRACTS = {

@@ -22,7 +22,7 @@ from gateway.identity import development_token
 from tests.suite.conftest import Running
 
 SOAK = 10_000
-FEW = 120
+FEW = 60
 LIMIT = 30.0  # seconds within which every request has its response
 KEPT = [content_type_conformance, response_schema_conformance, status_code_conformance]
 # A part that is missing or a deadline that is over is no fault of the request; anything else is.

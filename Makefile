@@ -11,7 +11,7 @@ WORKERS ?= 3
 CODE := libs services gateway cli local evals bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser
+.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser audit
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ soak: $(STAMP) ## run the long versions of the tests
 
 bench: $(STAMP) ## run the benchmarks; each prints one JSON document
 	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done
+
+# Needs the package index's vulnerability data: where that cannot be reached nothing is audited, and
+# the target fails rather than say so in passing.
+audit: $(STAMP)
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r requirements-runtime.txt
 
 up: $(STAMP) $(if $(filter local-llm,$(PROFILE)),$(LLM_STAMP)) ## start the suite and stay (Ctrl-C stops it); PROFILE=local-llm writes answers
 	$(BIN)/sluice up --profile $(PROFILE)

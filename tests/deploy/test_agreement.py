@@ -18,6 +18,8 @@ from gateway.worker.settings import WorkerSettings
 from services.assemble import __main__ as assemble
 from services.assemble.settings import AssembleSettings
 from services.generate.settings import GenerateSettings
+from services.ingest import room
+from services.ingest.adapters import reply
 from services.ingest.settings import IngestSettings
 from services.retrieve import __main__ as retrieve
 from services.retrieve.settings import RetrieveSettings
@@ -266,6 +268,19 @@ def _longest_call(told: ProcessSettings) -> float:
     }
     fields, limit = limits[type(told)]
     return max([float(limit), *(float(getattr(told, field)) for field in fields.split())])
+
+
+@every
+def test_ingest_has_the_memory_that_its_documents_may_take(
+    overlay: str, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = settings(overlay, "ingest", keys, monkeypatch)
+    assert isinstance(told, IngestSettings)
+    documents = (room.AT_ONCE + room.WAITING) * told.document_bytes
+    (container,) = containers(cluster.processes(overlay)["ingest"])
+    limit = int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * 2**20
+    own = int(container["resources"]["requests"]["memory"].removesuffix("Mi")) * 2**20
+    assert limit >= own + room.AT_ONCE * reply.MEMORY + documents
 
 
 @every

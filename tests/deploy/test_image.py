@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from chassis.settings import PREFIX
+from deploy import licences
 from tests.deploy.cluster import ROOT
 from tests.deploy.test_agreement import KINDS, MODULES
 
@@ -200,3 +201,16 @@ def test_a_process_starts_with_what_the_compose_file_tells_it(
         if field.endswith("_target"):
             host, _, port = value.removeprefix("dns:///").partition(":")
             assert int(port) == KINDS[host].model_fields["port"].default
+
+
+def test_every_package_of_the_image_is_under_a_licence_that_was_read_and_admitted() -> None:
+    assert licences.installed().keys() == here().keys()
+    told = {name: licences.licence(name, package) for name, package in here().items()}
+    assert [name for name, expression in told.items() if not licences.is_admitted(expression)] == []
+    assert not licences.is_admitted("MIT AND GPL-3.0-only")
+    assert not licences.is_admitted("AGPL-3.0-or-later")
+    assert licences.is_admitted("GPL-2.0-only OR MIT")
+    page = licences.PAGE.read_text()
+    assert [row for row in licences.rows() if f"\n{row}\n" not in page] == []
+    locked = {canonicalize_name(Requirement(line).name) for line in pinned(LOCK)}
+    assert set(re.findall(r"^\| ([a-z][\w-]*) \|", page, re.MULTILINE)) - {"package"} <= locked

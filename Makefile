@@ -11,7 +11,7 @@ WORKERS ?= 3
 CODE := libs services gateway cli local evals bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser audit
+.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser audit lock
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ soak: $(STAMP) ## run the long versions of the tests
 
 bench: $(STAMP) ## run the benchmarks; each prints one JSON document
 	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done
+
+LOCKED := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
+
+# Both locks, after pyproject.toml asks for something else: versions that are locked stay.
+lock:
+	$(LOCKED) --extra local --extra dev pyproject.toml -o requirements.txt
+	$(LOCKED) -c requirements.txt pyproject.toml -o requirements-runtime.txt
 
 # Needs the package index's vulnerability data: where that cannot be reached nothing is audited, and
 # the target fails rather than say so in passing.

@@ -15,6 +15,7 @@ from cli import (
     evaluation,
     exits,
     ingest,
+    options,
     preview,
     reindex,
     status,
@@ -23,6 +24,22 @@ from cli import (
 from cli.answer import answered
 from cli.evidence_service import Search
 from cli.identity import Identity
+from cli.options import (
+    Data,
+    FreePorts,
+    Groups,
+    Json,
+    Level,
+    Profile,
+    Roles,
+    Source,
+    Subject,
+    Target,
+    Tenant,
+    Token,
+    access_level,
+    listed,
+)
 from cli.output import Output, finish
 from cli.questioning import Stages
 from cli.sync import Plan
@@ -37,53 +54,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-
-def _level(label: str) -> AccessLevel:
-    try:
-        return AccessLevel.parse(label)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output, nothing else.")
-]
-Data = Annotated[
-    Path, typer.Option("--data", help="Folder of the suite on this machine.", file_okay=False)
-]
-Profile = Annotated[str, typer.Option(help="Settings file in local/profiles to start with.")]
-FreePorts = Annotated[
-    bool,
-    typer.Option("--free-ports", help="Take any free ports; commands find them by --data."),
-]
-Source = Annotated[str, typer.Option(help="Name of the source; the folder's name when not given.")]
-Target = Annotated[Path, typer.Argument(help="A file, or a folder with everything below it.")]
-Subject = Annotated[str, typer.Option(help="Who asks (development only).")]
-Tenant = Annotated[str, typer.Option(help="Whose documents (development only).")]
-Level = Annotated[
-    AccessLevel,
-    typer.Option(
-        parser=_level,
-        metavar="LEVEL",
-        help="Access level: public, team or restricted (development only).",
-    ),
-]
-Groups = Annotated[
-    str, typer.Option(metavar="A,B", help="Groups of the person (development only).")
-]
-Roles = Annotated[str, typer.Option(metavar="A,B", help="Roles of the person (development only).")]
-Token = Annotated[
-    str,
-    typer.Option(
-        envvar="SLUICE_TOKEN",
-        show_envvar=True,
-        help="Token to send instead of a development identity.",
-    ),
-]
 
 DATA = Path(".sluice")
 TEAM = "team"
@@ -228,7 +198,7 @@ def ask_command(  # noqa: PLR0913 - an option each
 ) -> None:
     """Ask the documents a question."""
     output = Output(as_json=as_json)
-    person = Identity(subject, tenant, level, _listed(groups), token=token)
+    person = Identity(subject, tenant, level, listed(groups), token=token)
 
     async def work() -> int:
         answer = await answered(addresses.gateway(data), person.for_gateway(), question, output)
@@ -240,62 +210,21 @@ def ask_command(  # noqa: PLR0913 - an option each
 
 @app.command("eval")
 def eval_command(  # noqa: PLR0913 - an option each
-    gold: Annotated[
-        Path,
-        typer.Argument(
-            help="A gold set: .yaml, .jsonl, or a folder with corpus.jsonl, queries.jsonl and"
-            " qrels.tsv. The examples' own when not given.",
-            show_default=False,
-        ),
-    ] = evaluation.EXAMPLES,
+    gold: options.Gold = evaluation.EXAMPLES,
     *,
-    stage: Annotated[
-        Literal["all", "retrieve", "answer"],
-        typer.Option(help="Ask the retrieve stage, the whole suite for answers, or both."),
-    ] = "all",
-    mode: Annotated[
-        Literal["default", "dense", "sparse", "fused"],
-        typer.Option(help="How retrieve searches; default is as the stage is set."),
-    ] = "default",
-    diversity: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Spread of retrieve's passages; the stage's when unset."),
-    ] = None,
-    repeat: Annotated[int, typer.Option(min=1, max=100, help="Ask for each answer so often.")] = 1,
-    at_once: Annotated[int, typer.Option(min=1, max=64, help="Questions at once.")] = 4,
-    baseline: Annotated[
-        Path | None, typer.Option(help="Results (JSON) of an earlier run to compare with.")
-    ] = None,
-    gates: Annotated[
-        Path | None, typer.Option(help="Gates (YAML) in place of the gold set's own.")
-    ] = None,
-    calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Sweep the thresholds, too.")
-    ] = False,
-    qualify: Annotated[
-        str,
-        typer.Option(
-            metavar="CANDIDATE",
-            help="Try this candidate of SLUICE_ANSWER_CANDIDATES alone on the held-out half, and"
-            " write the report that generate demands of it; exit code 1 when it does not pass.",
-        ),
-    ] = "",
-    levels: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B", help="With --qualify: levels of the documents it may be shown."
-        ),
-    ] = "",
-    bring_in: Annotated[
-        bool, typer.Option("--ingest", help="Bring a folder's corpus into the index first.")
-    ] = False,
-    tenant: Annotated[
-        str, typer.Option(help="Whose documents; demo, or for a folder its name, when not given.")
-    ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for results and report; evals in --data when not given."),
-    ] = None,
+    stage: options.Stage = "all",
+    mode: options.Mode = "default",
+    diversity: options.Diversity = None,
+    repeat: options.Repeat = 1,
+    at_once: options.AtOnce = 4,
+    baseline: options.Baseline = None,
+    gates: options.Gates = None,
+    calibrate: options.Calibrate = False,
+    qualify: options.Qualify = "",
+    levels: options.Levels = "",
+    bring_in: options.BringIn = False,
+    tenant: options.GoldTenant = "",
+    out: options.Out = None,
     data: Data = DATA,
     as_json: Json = False,
 ) -> None:
@@ -306,11 +235,7 @@ def eval_command(  # noqa: PLR0913 - an option each
     output = Output(as_json=as_json)
     plan = evaluation.Plan(
         path=gold,
-        stages=(
-            Stages(retrieve=False)
-            if qualify
-            else Stages(retrieve=stage != "answer", answer=stage != "retrieve")
-        ),
+        stages=_stages(stage, qualifying=bool(qualify)),
         search=Search(None if mode == "default" else mode, diversity),
         repeat=repeat,
         at_once=at_once,
@@ -321,13 +246,20 @@ def eval_command(  # noqa: PLR0913 - an option each
         calibrate=calibrate,
         bring_in=bring_in,
         qualify=qualify,
-        levels=tuple(_level(label) for label in _listed(levels)),
+        levels=tuple(access_level(label) for label in listed(levels)),
     )
 
     async def work() -> int:
         return await evaluation.run(plan, data, output)
 
     finish(output, work)
+
+
+def _stages(stage: options.Stage, *, qualifying: bool) -> Stages:
+    """A candidate is asked for answers alone."""
+    if qualifying:
+        return Stages(retrieve=False)
+    return Stages(retrieve=stage != "answer", answer=stage != "retrieve")
 
 
 @app.command("documents")
@@ -361,7 +293,7 @@ def token_command(  # noqa: PLR0913 - an option each
     as_json: Json = False,
 ) -> None:
     """Print a token for the gateway; a suite with SLUICE_ENV=development accepts it."""
-    person = Identity(subject, tenant, level, _listed(groups), _listed(roles))
+    person = Identity(subject, tenant, level, listed(groups), listed(roles))
     output = Output(as_json=as_json)
     minted = person.for_gateway(lifetime)
     if as_json:

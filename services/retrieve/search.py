@@ -160,7 +160,8 @@ class Search:
             return in_order(seen.dense), Space.COSINE
         if look.dense is None:
             return in_order(seen.sparse), Space.BM25
-        return self.ranking.fusion.fused(seen.dense, seen.sparse), self.ranking.fusion.space
+        fusion, asked = self.ranking.fusion, math.fsum(look.sparse.values)
+        return fusion.fused(seen.dense, seen.sparse, asked), fusion.space
 
     async def _chosen(
         self, wanted: Wanted, look: Look, seen: Seen, scope: Scope, passed: Sequence[Ranked]

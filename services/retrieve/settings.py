@@ -28,7 +28,11 @@ class RetrieveSettings(StageSettings, IndexSettings, EmbeddingSettings):
         examples=["min_max"],
     )
     dense_weight: float = Field(
-        0.6, ge=0, le=1, description="how much embeddings count when both do", examples=["0.6"]
+        0.6,
+        ge=0,
+        le=1,
+        description="how much embeddings count at least when both do; more where words tell little",
+        examples=["0.6"],
     )
     search_candidates: int = Field(
         50, ge=1, le=1_000, description="passages by each that are chosen among", examples=["50"]

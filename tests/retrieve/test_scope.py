@@ -13,7 +13,7 @@ from corpus.bm25 import SparseVector, document_vector, question_vector
 from corpus.epochs import LIVE
 from corpus.points import Kind, State, StoredBlock, StoredPassage
 from services.retrieve.filters import Filters
-from services.retrieve.fuse import Fusion, Space
+from services.retrieve.fuse import TELLING, Fusion, Space
 from services.retrieve.search import Mode, Ranking, Result, Wanted
 from tests.retrieve.engine import CHUNKING, SMALL, Shelf, passage
 from tests.retrieve.seeker import ask
@@ -103,8 +103,11 @@ def _exact(asked: Asked, readable: Mapping[str, Row], entitled: Sequence[str]) -
             return dense
         case Mode.SPARSE:
             return sparse
-    rank = _ranks if asked.ranking.fusion.space is Space.RRF else _stretched
-    one, other, weight = rank(dense), rank(sparse), asked.ranking.fusion.dense_weight
+    rank, weight = _ranks, asked.ranking.fusion.dense_weight
+    if asked.ranking.fusion.space is Space.MIN_MAX:
+        rank, whole = _stretched, sum(question_vector(asked.wanted.question).values)
+        weight = 1 - (1 - weight) * min(1, max(sparse.values(), default=0) / whole / TELLING)
+    one, other = rank(dense), rank(sparse)
     return {
         name: weight * one.get(name, 0) + (1 - weight) * other.get(name, 0)
         for name in dense | sparse

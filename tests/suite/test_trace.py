@@ -4,7 +4,14 @@ from tests.suite.collector import Collector
 from tests.suite.conftest import Running, wait_for
 
 MARKER = "zebrafish-marker"
-METRICS = {"sluice.capacity.granted", "sluice.gateway.in_flight"}
+METRICS = {
+    "rpc.server.call.duration",
+    "sluice.capacity.granted",
+    "sluice.capacity.left",
+    "sluice.gateway.answer.duration",
+    "sluice.gateway.in_flight",
+    "sluice.rpc.in_flight",
+}
 HOPS = {"sluice-gateway", "sluice-retrieve", "sluice-assemble", "sluice-generate"}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 
 from chassis.errors import InvalidInput
 from corpus.points import StoredBlock
@@ -16,6 +17,8 @@ from services.ingest.stop import NEVER, Stop
 RULES = "blocks2"
 # Longest passage: blanks cost no tokens, but readers, tokenizers and models have their limits.
 CHARACTERS = 16_384
+# Passages of one document: of the longest one that is read, and not of one that is all headings.
+PASSAGES = 30_000
 # Texts of a section whose length is remembered, since a piece is soon a passage.
 REMEMBERED = 2_048
 # Pieces this many times the budget together are not measured together: a passage they fit would
@@ -65,14 +68,18 @@ class Chunking:
         """The document's passages in order; every block is in at least one.
 
         Raises InvalidInput (BLOCK_TOO_LARGE) where a single character exceeds the budget, or a
-        block that is not to be divided; and Stopped.
+        block that is not to be divided; (DOCUMENT_TOO_LARGE) for more than PASSAGES; and Stopped.
         """
         sizes: dict[int, int] = {}
-        return [
-            chunk
-            for section in document.sections
-            for chunk in self._section(document, section, sizes, stop)
-        ]
+        sections = (self._section(document, each, sizes, stop) for each in document.sections)
+        found = list(islice(chain.from_iterable(sections), PASSAGES + 1))
+        if len(found) > PASSAGES:
+            raise InvalidInput(
+                f"{document.id}: more than {PASSAGES:,} passages; divide it",
+                field="data",
+                reason="DOCUMENT_TOO_LARGE",
+            )
+        return found
 
     def _section(
         self, document: Document, section: Section, sizes: dict[int, int], stop: Stop

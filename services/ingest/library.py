@@ -159,8 +159,9 @@ class Library:
 
     @asynccontextmanager
     async def _publisher(self, tenant: str) -> AsyncIterator[Publisher]:
-        await self.index.ensure()
         async with self.leases.hold(tenant) as lease:
+            # Only now: whoever moves readers to another collection holds the lease meanwhile.
+            await self.index.ensure()
             yield Publisher(self.index, lease, tenant)
 
 

@@ -157,6 +157,16 @@ def test_where_blocks_are_not_to_be_divided_a_larger_one_is_refused(
     )
 
 
+def test_more_passages_than_a_document_may_have_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("services.ingest.chunk.PASSAGES", 3)
+    assert len(CHUNKING.chunks(document("# A\n\na\n\n" * 3))) == 3
+    with pytest.raises(InvalidInput, match=r"x\.md: more than 3 passages; divide it") as refusal:
+        CHUNKING.chunks(document("# A\n\na\n\n" * 4))
+    assert refusal.value.reason == "DOCUMENT_TOO_LARGE"
+
+
 def test_a_character_that_cannot_fit_is_refused_by_document_and_line() -> None:
     with pytest.raises(InvalidInput, match=r"x\.md, line 2: 2 tokens in one character where 1"):
         Chunking(PLAIN, lambda text: 2 * len(text), 1, 0).chunks(document("\na"))

@@ -14,7 +14,7 @@ from services.ingest import lease
 from services.ingest.chunk import Chunking
 from services.ingest.embed import Batching
 from services.ingest.index import Index
-from services.ingest.lease import Leases
+from services.ingest.lease import Lease, Leases
 from services.ingest.library import Library
 from services.ingest.prepare import Header, Preparation
 from services.ingest.succession import Succession
@@ -142,6 +142,30 @@ async def test_who_writes_by_the_old_rules_is_refused_after_the_switch(house: Ho
     await house.switch()
     with pytest.raises(ContractMismatch, match="chunking version"):
         await house.old.put("one", A, b"late")
+
+
+async def test_who_waited_while_readers_were_moved_writes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await house.old.put("one", A, LONG)
+    await house.new.put("one", A, LONG)
+    waits, whole = asyncio.Event(), Leases._taken
+
+    async def taken(leases: Leases, wanted: Lease) -> bool:
+        waits.set()
+        return await whole(leases, wanted)
+
+    async with house.old.leases.hold("one"):
+        monkeypatch.setattr(Leases, "_taken", taken)
+        late = asyncio.create_task(house.old.put("one", A, b"late"))
+        await waits.wait()
+        await house.new.index.succeed()
+    with pytest.raises(ContractMismatch, match="chunking version"):
+        await late
+    epoch = await house.new.index.epoch("one")
+    head = await house.new.index.head("one", "a.md", epoch)
+    assert head is not None
+    assert head.chunking_version == house.new.preparation.chunking.version
 
 
 async def test_two_writers_of_one_document_end_in_one_of_the_two_whole(house: House) -> None:

@@ -21,7 +21,7 @@ def test_separators_that_are_no_line_ends_stay() -> None:
         ("ok".encode("utf-16"), "NOT_UTF8", "x.md: this is UTF-16; save it as UTF-8"),
         ("ok".encode("utf-16-le"), "BINARY", "zero byte"),
         (b"\xed\xa0\x80", "NOT_UTF8", "line 1: not UTF-8 at byte 0"),
-        (b"\n" * LINES, "DOCUMENT_TOO_LARGE", "more than 200,000 lines"),
+        (b"\n" * LINES, "DOCUMENT_TOO_LARGE", "more than 100,000 lines"),
     ],
 )
 def test_what_is_no_text_is_refused_with_the_place(data: bytes, reason: str, message: str) -> None:

@@ -96,19 +96,20 @@ class Index:
             )
         return await self.epoch(tenant)
 
-    async def clear(self, tenant: str, epoch: int) -> None:
-        """Undo what a publisher left that never got to its epoch: rows first, then marks."""
+    async def clear(self, tenant: str, epoch: int, before: int) -> None:
+        """Undo what a publisher left that never got to its epoch: rows first, then marks.
+
+        And remove rows that no reader can see and that were retired before a time in seconds.
+        """
+        mine = match(Key.TENANT, tenant)
         later = models.FieldCondition(key=Key.VALID_FROM, range=models.Range(gt=epoch))
         marked = models.FieldCondition(key=Key.VALID_TO, range=models.Range(gt=epoch, lt=LIVE))
-        await self._delete(match(Key.TENANT, tenant), later)
-        await self._mark(LIVE, 0, match(Key.TENANT, tenant), marked)
-
-    async def sweep(self, tenant: str, epoch: int, before: int) -> None:
-        """Remove rows that no reader can see and that were retired before a time in seconds."""
-        await self._delete(
-            match(Key.TENANT, tenant),
-            models.FieldCondition(key=Key.VALID_TO, range=models.Range(lte=epoch)),
-            models.FieldCondition(key=Key.RETIRED_AT, range=models.Range(lt=before)),
+        ended = models.FieldCondition(key=Key.VALID_TO, range=models.Range(lte=epoch))
+        long_ago = models.FieldCondition(key=Key.RETIRED_AT, range=models.Range(lt=before))
+        await self._update(
+            _deletion(mine, later),
+            _marking(LIVE, 0, mine, marked),
+            _deletion(mine, ended, long_ago),
         )
 
     async def holds(self, tenant: str, document_id: str, revision: str) -> bool:
@@ -124,7 +125,7 @@ class Index:
         """Store vectors by input hash that no passage has yet; `until` is in seconds.
 
         Their rows are such as were retired before they were ever live, so that no reader sees them
-        and `sweep` removes them once their time is over.
+        and `clear` removes them once their time is over.
         """
         for names in _sliced(list(vectors), BATCH_ROWS):
             points = [
@@ -191,13 +192,8 @@ class Index:
         `now` is in whole seconds of the epoch time.
         """
         for names in _sliced(document_ids, NAMES):
-            await self._mark(
-                epoch + 1,
-                now,
-                match(Key.TENANT, tenant),
-                match_any(Key.DOCUMENT, names),
-                *live(epoch),
-            )
+            mine, these = match(Key.TENANT, tenant), match_any(Key.DOCUMENT, names)
+            await self._update(_marking(epoch + 1, now, mine, these, *live(epoch)))
 
     async def count_live(self, tenant: str, document_ids: Sequence[str], epoch: int) -> int:
         """Rows of the documents that readers at `epoch` can see."""
@@ -309,18 +305,10 @@ class Index:
             )
         return found.count
 
-    async def _delete(self, *conditions: models.Condition) -> None:
+    async def _update(self, *operations: models.UpdateOperation) -> None:
+        """One after the other."""
         async with translated(CALL_SECONDS):
-            await self._client.delete(self._name, models.Filter(must=list(conditions)), wait=True)
-
-    async def _mark(self, valid_to: int, now: int, *conditions: models.Condition) -> None:
-        async with translated(CALL_SECONDS):
-            await self._client.set_payload(
-                self._name,
-                {Key.VALID_TO.value: valid_to, Key.RETIRED_AT.value: now},
-                models.Filter(must=list(conditions)),
-                wait=True,
-            )
+            await self._client.batch_update_points(self._name, list(operations), wait=True)
 
 
 def batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -344,6 +332,17 @@ def _point(row: Row) -> models.PointStruct:
         vector={DENSE: list(row.vector), BM25: sparse},
         payload=to_payload(row.passage),
     )
+
+
+def _deletion(*conditions: models.Condition) -> models.DeleteOperation:
+    chosen = models.Filter(must=list(conditions))
+    return models.DeleteOperation(delete=models.FilterSelector(filter=chosen))
+
+
+def _marking(valid_to: int, now: int, *conditions: models.Condition) -> models.SetPayloadOperation:
+    ends = {Key.VALID_TO.value: valid_to, Key.RETIRED_AT.value: now}
+    chosen = models.Filter(must=list(conditions))
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=ends, filter=chosen))
 
 
 def _weight(row: Row) -> int:

@@ -34,9 +34,7 @@ class Publisher:
         await self.lease.extend()
         epoch = await self.index.begin(self.tenant)
         await self.lease.extend()
-        await self.index.clear(self.tenant, epoch)
-        await self.lease.extend()
-        await self.index.sweep(self.tenant, epoch, round(self.clock()) - READERS)
+        await self.index.clear(self.tenant, epoch, round(self.clock()) - READERS)
         return epoch
 
     async def replace(

@@ -129,9 +129,9 @@ async def test_kept_vectors_are_nobody_elses_and_not_for_ever(
     await index.keep(library.tenant, {"a": [0.5] * 384}, until=1_000)
     assert (await index.vectors(library.tenant, ["a"])).keys() == {"a"}
     assert await index.vectors(other.tenant, ["a"]) == {}
-    await index.sweep(library.tenant, 0, before=1_000)
+    await index.clear(library.tenant, 0, before=1_000)
     assert await library.stored() == 1
-    await index.sweep(library.tenant, 0, before=1_001)
+    await index.clear(library.tenant, 0, before=1_001)
     assert await library.stored() == 0
 
 

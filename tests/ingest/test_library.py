@@ -99,7 +99,7 @@ async def test_rows_are_removed_once_no_reader_can_be_at_their_epoch(library: Sh
     for number in range(3):
         await library.library.put(library.tenant, A, f"text {number}".encode())
     assert await library.stored() == 3
-    await library.library.index.sweep(library.tenant, 3, before=2**40)
+    await library.library.index.clear(library.tenant, 3, before=2**40)
     assert await library.stored() == 1
     assert await library.texts() == ["text 2"]
 
@@ -142,7 +142,7 @@ async def test_every_field_that_a_filter_names_has_its_index(
     for text in (b"one", b"two"):
         await library.put("strict", A, text)
     await index.keep("strict", {"hash": [0.5] * 384}, until=0)
-    await index.sweep("strict", 2, before=2**40)
+    await index.clear("strict", 2, before=2**40)
     assert await shelf.texts() == ["two"]
     assert await shelf.stored() == 1
     assert [head.document_id for head in (await library.page("strict", "src", "", 9)).heads]
@@ -222,7 +222,7 @@ async def test_readers_never_see_two_revisions_nor_neither(library: Shelf) -> No
     assert looks > 30
 
 
-STEPS = ("begin", "clear", "sweep", "holds", "write", "retire", "count_live", "matches", "advance")
+STEPS = ("begin", "clear", "holds", "write", "retire", "count_live", "matches", "advance")
 
 
 class Dies(Exception):

@@ -20,17 +20,19 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Patience:
-    """Shared by all calls of a run, so that an outage is told once."""
+    """Shared by all calls of a run, so that an outage is told once. `clock` gives seconds."""
 
     say: Callable[[str], None]
     pauses: Sequence[float] = PAUSES
+    clock: Callable[[], float] = time.monotonic
     _is_told: bool = field(default=False, init=False)
 
     async def call(self, call: Callable[[], Awaitable[T]]) -> T:
         """What the call returns in the end. Raises what its last try raised."""
-        end = time.monotonic() + LONGEST
+        end = 0.0
         is_renewed = False
         for pause in self.pauses:
+            began = self.clock()
             try:
                 return await self._tried(call)
             except (Unavailable, Exhausted, Conflict, Unauthenticated) as error:
@@ -39,8 +41,10 @@ class Patience:
                     if is_renewed or not expired(error):
                         raise
                     is_renewed = True
-                wait = min(max(pause, error.retry_after or 0), LONGEST_PAUSE)
-                if time.monotonic() + wait > end:
+                failed, wait = self.clock(), min(max(pause, error.retry_after or 0), LONGEST_PAUSE)
+                # A call that was under way for long met another outage than the one before.
+                end = end if end and failed - began < LONGEST else failed + LONGEST
+                if failed + wait > end:
                     raise
                 if isinstance(error, Unavailable):
                     self._tell(error)

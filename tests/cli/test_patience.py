@@ -76,6 +76,20 @@ async def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         await Patience(lambda _: None, HASTY).call(failing(*[DOWN] * (len(HASTY) + 1)))
 
 
+async def test_a_call_that_was_under_way_for_long_is_tried_again_like_any_other() -> None:
+    now, tries = 0.0, 0
+
+    async def call() -> str:
+        nonlocal now, tries
+        tries += 1
+        now += patience.LONGEST + 10 if tries < 4 else patience.LONGEST / 2
+        raise DOWN
+
+    with pytest.raises(Unreachable):
+        await Patience(lambda _: None, HASTY, lambda: now).call(call)
+    assert tries == 6
+
+
 async def test_a_document_is_sent_again_as_long_as_it_comes_further() -> None:
     put = failing(late(0), late(10), DOWN, late(20))
     assert await Patience(lambda _: None, HASTY).put(put) == "done"

@@ -229,6 +229,29 @@ ROWS: dict[str, list[Panel]] = {
             },
         ),
         Panel(
+            "Time of a call to a provider, p95",
+            "Answers and embeddings by model; `error_type` is empty where the call went well.",
+            "s",
+            {
+                "{{gen_ai_operation_name}} {{gen_ai_request_model}} {{error_type}}": quantile(
+                    0.95,
+                    "gen_ai_client_operation_duration_seconds",
+                    "gen_ai_operation_name, gen_ai_request_model, error_type",
+                )
+            },
+        ),
+        Panel(
+            "Tokens by model",
+            "Read and written each second, as the provider reports them.",
+            "short",
+            {
+                "{{gen_ai_request_model}} {{gen_ai_token_type}}": rate(
+                    "gen_ai_client_token_usage_sum", "gen_ai_request_model, gen_ai_token_type"
+                )
+            },
+            stacked=True,
+        ),
+        Panel(
             "Attempts a question",
             "Above one: retries, repairs and switches cost time and allowance.",
             "short",

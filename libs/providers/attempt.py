@@ -61,15 +61,6 @@ class Attempts:
     patience: float = 0.0
 
     @asynccontextmanager
-    async def one(self, tokens: int, workload: Workload) -> AsyncIterator[Reservation]:
-        """Holds a reservation of `tokens` for the body, which makes one call and nothing else.
-
-        Raises what `begun` and `Attempt.bounded` raise.
-        """
-        async with self.begun(tokens, workload) as attempt, attempt.bounded():
-            yield attempt.reservation
-
-    @asynccontextmanager
     async def begun(self, tokens: int, workload: Workload) -> AsyncIterator["Attempt"]:
         """Holds a reservation of `tokens` for the body, which waits within `Attempt.bounded`.
 

@@ -19,6 +19,7 @@ from providers.chunk import Choice, Chunk, Usage
 from providers.credentials import Tokens
 from providers.endpoint import Endpoint
 from providers.failures import Incomplete, InvalidReply, Refused
+from providers.operation import operation
 from providers.reach import reach
 
 LONGEST = 400_000  # characters; more is not an answer but a model that does not end
@@ -202,11 +203,17 @@ class ChatClient:
         tokens = self.estimate(messages, input_tokens)
         async with self._attempts.begun(tokens, workload) as attempt:
             begins()
-            async with attempt.bounded():
-                stream = await self._create(messages, schema)
-            async with stream as chunks:
-                reply = Reply(chunks, attempt, self._endpoint.model)
-                yield reply
+            with operation("chat", self._endpoint.model) as used:
+                async with attempt.bounded():
+                    stream = await self._create(messages, schema)
+                async with stream as chunks:
+                    reply = Reply(chunks, attempt, self._endpoint.model)
+                    try:
+                        yield reply
+                    finally:
+                        if reply.usage:
+                            used.input_tokens = reply.usage.prompt_tokens
+                            used.output_tokens = reply.usage.completion_tokens
         if reply.usage and input_tokens > 0:
             quota.compare(reply.usage.prompt_tokens, input_tokens, self._attempts.pool)
 

@@ -13,6 +13,7 @@ from providers import quota
 from providers.attempt import LARGEST_USAGE, Attempts, connect, estimate
 from providers.credentials import Tokens
 from providers.failures import InvalidReply
+from providers.operation import operation
 from providers.reach import reach
 
 log = structlog.get_logger()
@@ -65,25 +66,30 @@ class EmbeddingClient:
         """The inputs' vectors, in the order of the inputs, by one call and one reservation.
 
         `tokens` counts each input, 0 where nobody counted. Every vector has the model's dimension
-        and is finite and not zero. Raises what `Attempts.one` raises, InvalidReply for a reply
-        that is short, doubled or unreadable, and ContractMismatch (EMBEDDING_DIMENSIONS) for
-        another model's vectors.
+        and is finite and not zero. Raises what `Attempts.begun` and `Attempt.bounded` raise,
+        InvalidReply for a reply that is short, doubled or unreadable, and ContractMismatch
+        (EMBEDDING_DIMENSIONS) for another model's vectors.
         """
         if not inputs:
             return []
-        async with self._attempts.one(estimate(tokens, inputs), workload) as reservation:
-            raw = await self._client.embeddings.with_raw_response.create(
-                input=list(inputs), model=self._model, encoding_format="float"
-            )
-            self._attempts.heard(raw.headers)
-            # The client's own parser checks no types, so the bytes are read here.
-            reply = _parse(raw.content)
-            used = _tokens(reply.usage)
-            if used is not None:
-                reservation.report(used)
-        if used is not None and min(tokens) > 0:
-            quota.compare(used, sum(tokens), self._attempts.pool)
+        async with self._attempts.begun(estimate(tokens, inputs), workload) as attempt:
+            with operation("embeddings", self._model) as used:
+                async with attempt.bounded():
+                    reply = await self._asked(inputs)
+                    used.input_tokens = _tokens(reply.usage)
+                    if used.input_tokens is not None:
+                        attempt.reservation.report(used.input_tokens)
+        if used.input_tokens is not None and min(tokens) > 0:
+            quota.compare(used.input_tokens, sum(tokens), self._attempts.pool)
         return self._ordered(reply.data, len(inputs))
+
+    async def _asked(self, inputs: Sequence[str]) -> _Reply:
+        raw = await self._client.embeddings.with_raw_response.create(
+            input=list(inputs), model=self._model, encoding_format="float"
+        )
+        self._attempts.heard(raw.headers)
+        # The client's own parser checks no types, so the bytes are read here.
+        return _parse(raw.content)
 
     async def reachable(self) -> None:
         """Spends nothing. Raises ProviderUnavailable when the endpoint takes no connection."""

@@ -87,14 +87,27 @@ def keys(path: Path) -> set[str]:
 def span_attributes() -> set[str]:
     """Those that this code sets, at a span's start or later."""
     found = set()
-    for _, _, method, call in calls():
+    for path, _, method, call in calls():
         if method == "set_attribute":
             found.add(ast.literal_eval(call.args[0]))
-        if method == "start_as_current_span":
-            for argument in call.args:
-                if isinstance(argument, ast.Dict):
-                    found |= {ast.literal_eval(key) for key in argument.keys if key}
+        if method in {"start_as_current_span", "start_span", "set_attributes"}:
+            found |= keys(path) & set(_texts(path, call))
     return found
+
+
+def _texts(path: Path, call: ast.Call) -> Iterator[str]:
+    """Keys of the dictionaries that the call is given, or that the names it is given stand for."""
+    given = [*call.args, *(word.value for word in call.keywords)]
+    names = {one.id for one in given if isinstance(one, ast.Name)}
+    assigned = (
+        node.value
+        for node in ast.walk(_trees()[path])
+        if isinstance(node, ast.Assign) and names & {ast.unparse(one) for one in node.targets}
+    )
+    for value in (*given, *assigned):
+        for node in ast.walk(value):
+            if isinstance(node, ast.Dict):
+                yield from (ast.literal_eval(key) for key in node.keys if key)
 
 
 def events() -> Iterator[str]:

@@ -1,13 +1,11 @@
 """The OpenAI-compatible face, so that chat front ends can ask: one question, one whole answer."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.sse import format_sse_event
@@ -15,7 +13,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from chassis.errors import InvalidInput, SluiceError, Unavailable
+from chassis.errors import InvalidInput, SluiceError
 from gateway import event_stream
 from gateway.admission import Stand
 from gateway.answer_text import content_of, marks_of
@@ -51,8 +49,6 @@ DONE = b"data: [DONE]\n\n"
 _REFUSED: dict[str, Any] = {"model": RefusalResponse, "description": "refused"}
 _REFUSALS: dict[int | str, dict[str, Any]] = {"4XX": _REFUSED, "5XX": _REFUSED}
 _STREAMED: dict[str, Any] = {"content": {event_stream.MEDIA_TYPE: {"schema": {"type": "string"}}}}
-
-log = structlog.get_logger()
 
 
 class ConversationRequest(JsonRequest):
@@ -208,37 +204,17 @@ class ChatStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         lines = Lines(self, send)
         try:
-            refused = await unless_gone(receive, self._tell(lines))
-        except asyncio.CancelledError:
-            stopping = Unavailable("the gateway is stopping", reason="STOPPING")
-            await lines.end(self._failed(stopping))
-            raise
-        if refused:
-            await refusal(self._request_id, refused)(scope, receive, send)
+            async with lines.ending(self._failed):
+                await unless_gone(receive, self._tell(lines))
+        except SluiceError as error:
+            await refusal(self._request_id, error)(scope, receive, send)
 
-    async def _tell(self, lines: Lines) -> SluiceError | None:
-        """Tell the answer. What refused it is returned if nothing was sent yet."""
+    async def _tell(self, lines: Lines) -> None:
         async with alongside(lines.beat(opening=True)):
-            try:
-                answer = await self._ask()
-            except SluiceError as error:
-                if not lines.begun:
-                    return error
-                last = self._failed(error)
-            except Exception as error:  # the edge of the process: the reader is told of it
-                if not lines.begun:
-                    raise
-                log.exception("request_failed")
-                last = self._failed(error)
-            else:
-                await self._put(answer, lines)
-                last = DONE
-        await lines.end(last)
-        return None
-
-    async def _put(self, answer: AnswerResponse, lines: Lines) -> None:
-        for chunk in Completion(answer, int(time.time())).chunks(usage=self._usage):
-            await lines.put(_event(chunk))
+            answer = await self._ask()
+            for chunk in Completion(answer, int(time.time())).chunks(usage=self._usage):
+                await lines.put(_event(chunk))
+        await lines.end(DONE)
 
     def _failed(self, error: Exception) -> bytes:
         return _event(RefusalResponse.of(problem_of(self._request_id, error)))

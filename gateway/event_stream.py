@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import structlog
@@ -107,12 +108,8 @@ class EventStream(Response):
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         lines = Lines(self, send)
-        try:
+        async with lines.ending(self._failed):
             await unless_gone(receive, self._tell(lines))
-        except asyncio.CancelledError:
-            stopping = Unavailable("the gateway is stopping", reason="STOPPING")
-            await lines.end(self._failed(stopping))
-            raise
 
     async def _tell(self, lines: "Lines") -> None:
         async def tell(event: Event[Source]) -> None:
@@ -122,21 +119,12 @@ class EventStream(Response):
             else:
                 await lines.put(encoded(event))
 
-        last = b""
         async with alongside(lines.beat()):
-            try:
-                await self._ask(tell)
-            except Exception as error:  # the edge of the process: the reader is told of it
-                if not lines.begun:
-                    raise
-                last = self._failed(error)
-        await lines.end(last)
+            await self._ask(tell)
+        await lines.end(b"")
 
     def _failed(self, error: Exception) -> bytes:
-        if not isinstance(error, SluiceError):
-            log.error("request_failed", exc_info=error)
-        problem = problem_of(self._request_id, error)
-        return _event("error", problem)
+        return _event("error", problem_of(self._request_id, error))
 
 
 class Lines:
@@ -162,6 +150,24 @@ class Lines:
                 start = {"type": "http.response.start", "status": status, "headers": headers}
                 await self._send(start)
             await self._send({"type": "http.response.body", "body": line, "more_body": more})
+
+    @asynccontextmanager
+    async def ending(self, told: Callable[[Exception], bytes]) -> AsyncIterator[None]:
+        """What goes wrong in the block once something was sent is the last line, as it is `told`.
+
+        What goes wrong before is raised, to become an ordinary refusal.
+        """
+        try:
+            yield
+        except asyncio.CancelledError:
+            await self.end(told(Unavailable("the gateway is stopping", reason="STOPPING")))
+            raise
+        except Exception as error:  # the edge of the process: no status can tell of it any more
+            if not self.begun:
+                raise
+            if not isinstance(error, SluiceError):
+                log.exception("request_failed")
+            await self.end(told(error))
 
     async def end(self, last: bytes) -> None:
         """End what was begun."""

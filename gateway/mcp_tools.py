@@ -143,7 +143,7 @@ class Tools:
             return await self._calls[params.name](params.arguments or {}, stand)
         except SluiceError as error:
             return _refused(state.request_id, error)
-        except Exception as error:  # the edge of the process: nothing may leave as it is
+        except Exception as error:  # the edge of the process: the SDK would tell its words
             log.exception("request_failed")
             return _refused(state.request_id, error)
 

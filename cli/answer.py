@@ -1,6 +1,6 @@
 """An answer on the terminal: the text, its sources, what came of it in plain words, the time."""
 
-from cli.gateway_service import Answer, Source, ask, stream
+from cli.gateway_service import Answer, Source, ask, queue, stream
 from cli.live_text import live_text
 from cli.output import Output, titled
 
@@ -16,6 +16,14 @@ async def answered(url: str, token: str, question: str, output: Output) -> Answe
         answer = await stream(url, token, question, text)
         text.settle(answer.text)
     show_rest(output, answer)
+    return answer
+
+
+async def queued(url: str, token: str, question: str, output: Output) -> Answer:
+    """Queue it and show how its answer is fetched."""
+    answer = await queue(url, token, question)
+    job_id = answer.raw["job_id"]
+    output.line(f"{answer.message}: its answer will be shown by sluice job {job_id}", style="bold")
     return answer
 
 

@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 MEANINGS = {
     OK: "done",
-    INCOMPLETE: "some documents were refused, a part is not ready, or the work failed",
+    INCOMPLETE: "some documents were refused, a part or a job is not ready, or the work failed",
     USAGE: "wrong usage, input or settings",
     UNREACHABLE: "nothing answers, or not in time",
     NOT_ALLOWED: "the identity is not accepted or lacks the right",
@@ -37,6 +37,11 @@ class Unreachable(errors.Unavailable):
         super().__init__(
             f"nothing answers at {address}: start the suite with `sluice up`", reason="UNREACHABLE"
         )
+
+
+def nobody_there(error: errors.SluiceError) -> bool:
+    """Whether nothing listens, rather than somebody who is not trusted."""
+    return error.reason == "STAGE_UNAVAILABLE" and not getattr(error, "__notes__", ())
 
 
 def code_of(failure: Exception) -> int:

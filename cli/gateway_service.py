@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import httpx
 
@@ -62,6 +63,16 @@ class Answer:
     raw: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How far a queued question is. `raw` is the whole response."""
+
+    state: str
+    reason: str
+    answer: Answer | None
+    raw: Mapping[str, Any]
+
+
 class Shown(Protocol):
     """Where the text of an answer appears before the answer is whole."""
 
@@ -75,6 +86,21 @@ async def ask(url: str, token: str, question: str, locale: str = "") -> Answer:
     """The gateway's answer. Raises SluiceErrors, Unreachable when nothing listens at the URL."""
     body = {"question": question, "locale": locale}
     return _answer(await _call(url, token, "POST", "/v1/answers", limit=READ_LIMIT, body=body))
+
+
+async def queue(url: str, token: str, question: str) -> Answer:
+    """That the question is queued; `raw` has the job's id. Raises as `ask`."""
+    request = Request("POST", "/v1/answers", {"question": question}, prefer="respond-async")
+    async with _replied(url, token, request, LEVELS_LIMIT) as reply:
+        return _answer(json.loads(await reply.aread()))
+
+
+async def job(url: str, token: str, job_id: str, *, cancel: bool = False) -> Job:
+    """A queued question, which ends first if `cancel`. Raises as `ask`."""
+    method, path = "DELETE" if cancel else "GET", f"/v1/jobs/{quote(job_id, safe='')}"
+    said = await _call(url, token, method, path, limit=LEVELS_LIMIT)
+    answer = None if said["answer"] is None else _answer(said["answer"])
+    return Job(said["state"], said["reason"] or "", answer, said)
 
 
 async def stream(url: str, token: str, question: str, shown: Shown) -> Answer:
@@ -132,6 +158,7 @@ class Request:
     path: str
     body: object = None
     accept: str = "application/json"
+    prefer: str = ""
 
 
 @asynccontextmanager
@@ -140,6 +167,8 @@ async def _replied(
 ) -> AsyncIterator[httpx.Response]:
     """A reply that is no refusal, to be read in the block. `limit` is for each piece of it."""
     headers = {"Authorization": f"Bearer {token}", "Accept": request.accept}
+    if request.prefer:
+        headers["Prefer"] = request.prefer
     limits = httpx.Timeout(limit, connect=CONNECT_LIMIT)
     address = f"{url}{request.path}"
     try:
@@ -147,7 +176,7 @@ async def _replied(
             httpx.AsyncClient(timeout=limits, trust_env=False) as client,
             client.stream(request.method, address, json=request.body, headers=headers) as reply,
         ):
-            if reply.status_code != httpx.codes.OK:
+            if not reply.is_success:
                 raise await _refused(reply)
             yield reply
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:

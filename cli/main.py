@@ -15,13 +15,14 @@ from cli import (
     evaluation,
     exits,
     ingest,
+    job,
     options,
     preview,
     reindex,
     status,
     up,
 )
-from cli.answer import answered
+from cli.answer import answered, queued
 from cli.evidence_service import Search
 from cli.identity import Identity
 from cli.options import (
@@ -194,16 +195,44 @@ def ask_command(  # noqa: PLR0913 - an option each
     subject: Subject = "developer",
     token: Token = "",
     data: Data = DATA,
+    later: Annotated[
+        bool, typer.Option("--later", help="Queue it as a job and do not wait for the answer.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Ask the documents a question."""
     output = Output(as_json=as_json)
     person = Identity(subject, tenant, level, listed(groups), token=token)
+    ask = queued if later else answered
 
     async def work() -> int:
-        answer = await answered(addresses.gateway(data), person.for_gateway(), question, output)
+        answer = await ask(addresses.gateway(data), person.for_gateway(), question, output)
         output.document(answer.raw)
         return exits.OK
+
+    finish(output, work)
+
+
+@app.command("job")
+def job_command(  # noqa: PLR0913 - an option each
+    job_id: Annotated[str, typer.Argument(help="What sluice ask --later printed.")],
+    *,
+    cancel: Annotated[bool, typer.Option("--cancel", help="End it, if it has not yet.")] = False,
+    level: Level = TEAM,  # type: ignore[assignment] # typer parses defaults
+    groups: Groups = "",
+    tenant: Tenant = "demo",
+    subject: Subject = "developer",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Look at a queued question; its answer is shown by what its owner may read now."""
+    output = Output(as_json=as_json)
+    person = Identity(subject, tenant, level, listed(groups), token=token)
+
+    async def work() -> int:
+        url = addresses.gateway(data)
+        return await job.run(url, person.for_gateway(), job_id, output, cancel=cancel)
 
     finish(output, work)
 

@@ -1,61 +1,44 @@
 """Word lists of the languages our documents are written in. Accents are folded away."""
 
+from corpus.function_words import LISTS
+
 
 def _listed(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that carry no subject. Question words are among them: what kind of answer they ask for is
-# read elsewhere.
-LANGUAGES = {
+# Words that carry no subject, besides the function words. Question words are among both: what kind
+# of answer they ask for is read elsewhere.
+_SUBJECTLESS = {
     "en": _listed("""
-        a about after all also am amount an and any are as ask asked asking at be because been
-        before being between both but by can could did do does done doing during each far for from
-        get gets getting give given go goes had happen happened happens has have having he her here
-        him his how i if in into is it its just kind late let long look looks many may me mean
-        meaning means might more most much must my near need needs no nor not of off often on once
-        one only or other our ours out over own per please possible same shall she should so some
-        somebody someone something soon sort such tell than that the their them then there these
-        they thing this those through to too type under until up upon us use used uses using very
-        was way we were what when where whether which while who whom whose why will with within
-        without would yes yet you your yours
+        amount ask asked asking done far get gets getting give given go goes happen happened
+        happens him kind late let long look looks many mean meaning means much near need needs
+        often once one ours per please possible same somebody someone something soon sort tell
+        thing type upon us use used uses using way without yes yet yours
     """),
     "de": _listed("""
-        als am an auch auf aus bei beim bin bis bist da damit dann das dass dein dem den denn der
-        des dich die dies diese diesem diesen dieser dieses dir doch du durch ein eine einem einen
-        einer eines er es etwas fur geht gegen gibt habe haben hat hatte ich ihm ihn ihr ihre im
-        in ins ist ja jede jeder jedes jemand jemanden kann kein keine konnen kommt lange macht man
-        mehr mein meine mich mir mit muss mussen nach nicht noch nur ob oder oft ohne passiert sehr
-        sein seine sich sie sind so soll sollen uber um und uns unser unter viel viele vom von vor
-        wann war warum was weil weit welche welchem welchen welcher welches wem wen wenn wer werde
-        werden wie wieso wieviel wird wir wo wurde wurden zu zum zur zwischen
+        dein dich dir etwas gegen geht gibt habe in jemand jemanden kommt lange macht man oft
+        passiert so viel viele war weit werde zwischen
     """),
     "pt": _listed("""
-        acontece ao aos apos as ate cada com como da das de dela dele deles depois do dos durante e
-        ela elas ele eles em entre era essa esse esta estao este eu faco fazer foi for foram ha
-        isso isto ja la lhe mais mas me mesmo meu minha muito na nao nas nem no nos num numa o onde
-        os ou para pela pelas pelo pelos pode podem por porque posso qual quais quando quanta
-        quantas quanto quantos que quem sao se sem ser seu seus significa sobre sua suas tambem tao
-        tem tempo tenho ter teve toda todas todo todos um uma umas uns vai vou
+        acontece apos as de do durante faco fazer for la mais me no significa tao tempo tenho teve
+        toda todas todo todos vai vou
     """),
     "es": _listed("""
-        al algo antes asi aun aunque cada como con cual cuales cuando cuanta cuantas cuanto
-        cuantos de debe deben del desde despues donde durante el ella ellas ellos en entre era
-        es esa ese eso esta estan estas este esto estos fue fueron ha hacer hacia han hasta hay la
-        las le les lo los mas me mi mis mismo mucho muy ni o otra otro para pero por porque puede
-        pueden pues que quien se sea segun ser si sido sin sobre son su sus tambien tanto tener
-        tiene tienen toda todas todo todos tras tu un una unas uno unos usted ya yo
+        antes aun cada como despues ella entre era esa ese eso esta estan estas este ha hacer han
+        mas me mismo mucho o para por porque que quien se ser sin sobre tambien tanto toda todas
+        todo todos unas
     """),
     "fr": _listed("""
-        alors apres au aussi autre aux avant avec avoir c ce cela ces cet cette ceux chaque chez
-        comme comment d dans de depuis des deux doit doivent donc du elle elles en encore entre
-        est et etait etant etc ete etre eux faire fait fois il ils j je jusqu l la le les leur
-        leurs lors lui ma mais meme mes moins mon n ne nos notre nous on ont ou par parce pendant
-        peu peut peuvent plus pour pourquoi qu quand que quel quelle quelles quels qui quoi s sa
-        sans se sera ses si son sont sous sur ta te tes tous tout toute toutes tres trop tu un une
-        vers vos votre vous y
+        apres autre avant c comme d de des deux doit doivent en encore entre etant etc ete fait
+        fois j l la le les mon n ne nos ont ou pour qu que s se si son te tres tu un y
     """),
 }  # fmt: skip
+# Function words that carry a subject: one statement differs from another in them.
+_KEPT = {"de": _listed("aber alle"), "es": _listed("y")}
+LANGUAGES = {
+    name: LISTS[name] - _KEPT.get(name, frozenset()) | words for name, words in _SUBJECTLESS.items()
+}
 # Stop words of one language that carry a subject in another.
 _SUBJECTS = frozenset({
     "comment", "fait", "fois", "hay", "plus", "pour", "sea", "sin", "son", "ton", "vers",

@@ -26,6 +26,34 @@ export async function* ask(question, signal) {
   yield* eventsIn(response.body);
 }
 
+/** The answer that says as which job the question is queued. */
+export async function queue(question, signal) {
+  const response = await call("v1/answers", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Prefer: "respond-async" },
+    body: JSON.stringify({ question }),
+    signal,
+  });
+  return response.json();
+}
+
+/** A job as it is now. */
+export async function job(id, signal) {
+  const response = await call(`v1/jobs/${encodeURIComponent(id)}`, { signal });
+  return response.json();
+}
+
+/** End a job, if it has not ended yet. */
+export async function cancelJob(id) {
+  await call(`v1/jobs/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
+/** What can be had now. */
+export async function status() {
+  const response = await call("v1/status", {});
+  return response.json();
+}
+
 /** What is left of every allowance. */
 export async function capacity(signal) {
   const response = await call("v1/capacity", { signal });

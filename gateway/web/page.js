@@ -2,20 +2,24 @@
 
 import { showAnswer } from "./answer.js";
 import { look, watchWhileOpen } from "./capacity.js";
-import { ask, Refusal } from "./door.js";
+import { ask, cancelJob, queue, Refusal, status } from "./door.js";
 import { byId, element, show } from "./elements.js";
+import { followed, forgetJob, hasEnded, progress, remember } from "./jobs.js";
 import { Stages } from "./stages.js";
 import { forget, held, isToken, keep } from "./token.js";
-import { headline, sentence, stage, withdrawal } from "./words.js";
+import { headline, isPassing, jobEnd, sentence, stage, withdrawal } from "./words.js";
 
 let running = null;
+let asked = "";
+let passing = false; // what there is no answer for now, there may be one for later
 
-async function run(question) {
+/** Do the work of one question; `work` gets a signal that ends it, and where its stages are told. */
+async function run(work) {
   const control = new AbortController();
   running = control;
   const stages = begin();
   try {
-    await follow(ask(question, control.signal), stages);
+    await work(control.signal, stages);
   } catch (error) {
     if (control.signal.aborted) withdraw("Cancelled", broken("You cancelled this question."));
     else fail(error);
@@ -23,10 +27,54 @@ async function run(question) {
     stages.stop();
     running = null;
     showRunning(false);
+    if (passing) offerLater();
   }
 }
 
-async function follow(events, stages) {
+function answerNow(question) {
+  asked = question;
+  return run((signal, stages) => follow(ask(question, signal), signal, stages));
+}
+
+function answerLater(question) {
+  return run(async (signal, stages) => {
+    const answer = await queue(question, signal);
+    end(answer);
+    await followJob(answer.job_id, signal, stages);
+  });
+}
+
+async function followJob(id, signal, stages) {
+  remember(id);
+  const told = { state: null, since: 0 };
+  try {
+    for await (const found of progress(id, signal)) {
+      if (hasEnded(found)) endJob(found);
+      else tellState(found.state, told, stages);
+    }
+  } catch (error) {
+    if (signal.aborted) await cancelJob(id);
+    throw error;
+  } finally {
+    forgetJob();
+  }
+}
+
+function tellState(state, told, stages) {
+  if (state === told.state) return;
+  const now = performance.now();
+  if (told.state) stages.told({ stage: told.state, milliseconds: now - told.since });
+  Object.assign(told, { state, since: now });
+  tellStage({ stage: state, milliseconds: null }, stages);
+}
+
+function endJob(found) {
+  if (found.answer) return end(found.answer);
+  const [title, why] = jobEnd(found);
+  return withdraw(title, why);
+}
+
+async function follow(events, signal, stages) {
   let last = null;
   for await (const { name, content } of events) {
     last = name;
@@ -34,15 +82,17 @@ async function follow(events, stages) {
     if (name === "delta") append(content.text);
     if (name === "retract") withdraw("Withdrawn", withdrawal(content.reason));
     if (name === "answer") end(content);
+    if (name === "answer" && content.job_id) await followJob(content.job_id, signal, stages);
     if (name === "error") throw new Refusal(content);
   }
   if (last !== "answer") throw new Error("the stream ended early");
 }
 
 function begin() {
-  for (const id of ["refusal", "outcome", "withdrawn", "text", "words"]) {
+  for (const id of ["refusal", "offer", "outcome", "withdrawn", "text", "words"]) {
     byId(id).hidden = true;
   }
+  passing = false;
   byId("evidence").hidden = true;
   byId("provenance").hidden = true;
   byId("text").textContent = "";
@@ -81,6 +131,13 @@ function end(answer) {
   showAnswer(answer);
   byId("outcome").hidden = false;
   say(`${headline(answer)}. ${sentence(answer.message)}`);
+  passing = isPassing(answer);
+}
+
+/** What cannot be answered now can be queued, where there is a queue. */
+async function offerLater() {
+  const { jobs } = await status().catch(() => ({ jobs: false }));
+  byId("offer").hidden = !jobs || Boolean(running);
 }
 
 function fail(error) {
@@ -90,6 +147,7 @@ function fail(error) {
     return refuse("No answer", ["The connection to the gateway broke. Ask again."]);
   }
   if (error.reason !== "SIGNED_OUT" && error.status === 401) askForToken(error.message);
+  passing = error.reason === "NO_ROOM";
   const later = error.retryAfter && `Try again in ${Math.ceil(error.retryAfter)} s.`;
   const id = error.requestId && `Request ${error.requestId}`;
   return refuse(error.title, [error.message, later, id]);
@@ -132,13 +190,20 @@ async function greet() {
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   const question = byId("question").value.trim();
-  if (!running && question) run(question);
+  if (!running && question) answerNow(question);
 });
 
 byId("question").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   byId("ask").requestSubmit();
+});
+
+byId("later").addEventListener("click", () => {
+  if (running) return;
+  byId("cancel").hidden = false;
+  byId("cancel").focus();
+  answerLater(asked);
 });
 
 byId("cancel").addEventListener("click", () => running?.abort());
@@ -170,4 +235,8 @@ byId("passage").addEventListener("click", (event) => {
 });
 
 watchWhileOpen();
-greet();
+await greet();
+const left = followed();
+if (left && byId("sign-in").hidden) {
+  run((signal, stages) => followJob(left, signal, stages));
+}

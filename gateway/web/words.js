@@ -2,6 +2,8 @@
 
 const MODEL_IS_OUT = new Set(["MODEL_UNAVAILABLE", "CAPACITY"]);
 
+const PASSING = new Set([...MODEL_IS_OUT, "RETRIEVAL_UNAVAILABLE", "DEADLINE"]);
+
 const HEADLINES = {
   GENERATED: "Answer",
   EXTRACTIVE: "Quoted from the documents",
@@ -37,6 +39,15 @@ const STAGES = {
   retrieve: ["Searching the documents", "Search"],
   assemble: ["Choosing the evidence", "Evidence"],
   generate: ["Writing and checking", "Writing"],
+  queued: ["Waiting for its turn", "Waited"],
+  running: ["Being answered", "Attempt"],
+};
+
+const JOB_ENDS = {
+  failed: ["No answer could be made", "This question could not be answered."],
+  expired: ["Not answered in time", "The time for this question is over. Ask it again."],
+  cancelled: ["Cancelled", "You cancelled this question."],
+  superseded: ["Replaced", "Another question took the place of this one."],
 };
 
 export function headline(answer) {
@@ -52,6 +63,16 @@ export function headline(answer) {
 export function withdrawal(reason) {
   const why = WITHDRAWN[reason] ?? "it did not hold";
   return `The text shown so far is withdrawn: ${why}.`;
+}
+
+/** Title and sentence for a job that ended without an answer. */
+export function jobEnd(found) {
+  return JOB_ENDS[found.state] ?? ["No answer", "This question has no answer."];
+}
+
+/** Whether an answer may be had later of what cannot be answered now. */
+export function isPassing(answer) {
+  return answer.mode === "UNAVAILABLE" && PASSING.has(answer.reason);
 }
 
 export function switched(reason) {

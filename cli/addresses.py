@@ -3,11 +3,17 @@
 import os
 from pathlib import Path
 
-from local import state
+from chassis.certificates import Certificates
+from local import state, suite
 from local.ports import LOOPBACK, told
 
 GATEWAY_VARIABLE = "SLUICE_GATEWAY_URL"
 INGEST_VARIABLE = "SLUICE_INGEST_TARGET"
+
+
+def certificates() -> Certificates | None:
+    """What this environment says to show to stages; None for plain connections. Raises Refused."""
+    return suite.certificates(os.environ)
 
 
 def ports(data: Path) -> dict[str, int]:
@@ -15,8 +21,8 @@ def ports(data: Path) -> dict[str, int]:
 
     Raises Refused for a setting that is no port.
     """
-    suite = state.read(data)
-    return suite.ports if suite else told(os.environ)
+    running = state.read(data)
+    return running.ports if running else told(os.environ)
 
 
 def gateway(data: Path) -> str:

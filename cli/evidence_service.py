@@ -6,12 +6,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from chassis import channels
 from chassis.errors import SluiceError
 from chassis.identity import AccessLevel, Caller, Minter, development_key
-from cli.exits import Unreachable
+from cli import addresses
+from cli.exits import Unreachable, nobody_there
 from evals.case import Case
 from evals.observed import Found, Passage
 from services.generate import wire
@@ -98,7 +100,7 @@ class EvidenceService:
         try:
             return await channels.call(method, request, stage=stage, token=token, limit=LIMIT)
         except SluiceError as error:
-            if error.reason == "STAGE_UNAVAILABLE":
+            if nobody_there(error):
                 raise Unreachable(self._addresses[stage]) from error
             raise
 
@@ -110,9 +112,10 @@ class EvidenceService:
 @asynccontextmanager
 async def connected(retrieve: str, assemble: str, *, tenant: str) -> AsyncIterator[EvidenceService]:
     """The two stages at host:port each."""
+    to = partial(channels.connect, idempotent=False, certificates=addresses.certificates())
     async with (
-        channels.connect(f"dns:///{retrieve}", service=RETRIEVE, idempotent=False) as finding,
-        channels.connect(f"dns:///{assemble}", service=ASSEMBLE, idempotent=False) as assembling,
+        to(f"dns:///{retrieve}", service=RETRIEVE) as finding,
+        to(f"dns:///{assemble}", service=ASSEMBLE) as assembling,
     ):
         yield EvidenceService(
             retrieve_pb2_grpc.RetrieveServiceStub(finding),

@@ -12,7 +12,8 @@ import grpc
 
 from chassis import channels
 from chassis.errors import SluiceError
-from cli.exits import Unreachable
+from cli import addresses
+from cli.exits import Unreachable, nobody_there
 from cli.identity import Token
 from sluice.evidence.v1 import evidence_pb2
 from sluice.ingest.v1 import ingest_pb2, ingest_pb2_grpc
@@ -151,14 +152,19 @@ class IngestService:
             raise self._worded(error) from error
 
     def _worded(self, error: SluiceError) -> SluiceError:
-        return Unreachable(self._address) if error.reason == "STAGE_UNAVAILABLE" else error
+        return Unreachable(self._address) if nobody_there(error) else error
 
 
 @asynccontextmanager
 async def connected(address: str, token: Token) -> AsyncIterator[IngestService]:
     """The ingest stage at host:port."""
     # gRPC would send a call again with the token of the first try, which may have expired by then.
-    async with channels.connect(f"dns:///{address}", service=SERVICE, idempotent=False) as channel:
+    async with channels.connect(
+        f"dns:///{address}",
+        service=SERVICE,
+        idempotent=False,
+        certificates=addresses.certificates(),
+    ) as channel:
         yield IngestService(channel, address, token)
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from chassis.errors import SluiceError
-from cli import exits, ingest_service
+from cli import addresses, exits, ingest_service
 from cli.exits import Unreachable
 from cli.identity import Token
 from cli.output import Output
@@ -67,7 +67,7 @@ async def run(
 
 
 async def _status(name: str, port: int, pid: int) -> PartStatus:
-    if await probe(name, port)():
+    if await probe(name, port, addresses.certificates())():
         return PartStatus(name, port, pid, "ready")
     return PartStatus(name, port, pid, "no answer" if is_free(port) else "not ready")
 

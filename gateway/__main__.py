@@ -43,7 +43,12 @@ async def process(settings: GatewaySettings) -> None:
     issuer = settings.trusted_issuer()
     minter = Minter(signing_key(settings.internal_signing_key))
     pipeline = Pipeline.connect(settings, minter)
-    to_ingest = connect(settings.ingest_target, service=INGEST, idempotent=False)
+    to_ingest = connect(
+        settings.ingest_target,
+        service=INGEST,
+        idempotent=False,
+        certificates=settings.certificates,
+    )
     ingest = Line("ingest", to_ingest, minter, settings.ingest_seconds, ANY_FIELD)
 
     store = Store.connect(settings.redis_url, settings.admission_decision_seconds)

@@ -14,7 +14,7 @@ import structlog
 from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from chassis import channels, deadlines, errors, identity
+from chassis import channels, deadlines, errors, identity, status
 from chassis.errors import SluiceError
 from chassis.health import READINESS, Dependency
 from gateway.flow import OUTAGES
@@ -102,7 +102,9 @@ class Line:
         try:
             found = await check(request, timeout=CHECK_SECONDS)
         except grpc.aio.AioRpcError as error:
-            raise errors.Unavailable(f"{self.stage} cannot be reached") from error
+            why = status.distrust(error)
+            message = f"{self.stage} cannot be reached{why and f': {why}'}"
+            raise errors.Unavailable(message) from error
         if found.status != health_pb2.HealthCheckResponse.SERVING:
             raise errors.Unavailable(f"{self.stage} is not ready")
 

@@ -1,6 +1,7 @@
 """The three stages that answer a question, as one process reaches them."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from chassis.channels import connect
@@ -35,9 +36,10 @@ class Pipeline:
         workload: Workload.ValueType = INTERACTIVE,
     ) -> Self:
         """Nothing is called yet. Providers are asked for the sake of `workload`."""
-        to_retrieve = connect(settings.retrieve_target, service=RETRIEVE, idempotent=True)
-        to_assemble = connect(settings.assemble_target, service=ASSEMBLE, idempotent=True)
-        to_generate = connect(settings.generate_target, service=GENERATE, idempotent=False)
+        to = partial(connect, certificates=settings.certificates)
+        to_retrieve = to(settings.retrieve_target, service=RETRIEVE, idempotent=True)
+        to_assemble = to(settings.assemble_target, service=ASSEMBLE, idempotent=True)
+        to_generate = to(settings.generate_target, service=GENERATE, idempotent=False)
         retrieve = Line("retrieve", to_retrieve, minter, settings.retrieve_seconds)
         assemble = Line("assemble", to_assemble, minter, settings.assemble_seconds)
         generate = Line("generate", to_generate, minter, settings.generate_seconds)

@@ -13,6 +13,7 @@ from http.client import HTTPConnection, HTTPException
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from chassis.certificates import Certificates
 from local.ports import LOOPBACK
 
 PROBE_LIMIT = 5.0  # a busy machine is no reason for an alarm
@@ -20,11 +21,13 @@ PROBE_LIMIT = 5.0  # a busy machine is no reason for an alarm
 Probe = Callable[[], Awaitable[bool]]
 
 
-def grpc_ready(port: int, service: str = "readiness") -> Probe:
+def grpc_ready(
+    port: int, service: str = "readiness", certificates: Certificates | None = None
+) -> Probe:
     """The standard health service says SERVING for `service`."""
 
     async def probe() -> bool:
-        return await asyncio.to_thread(_serving, port, service)
+        return await asyncio.to_thread(_serving, port, service, certificates)
 
     return probe
 
@@ -47,14 +50,22 @@ def redis_ready(port: int) -> Probe:
     return probe
 
 
-def _serving(port: int, service: str) -> bool:
-    with grpc.insecure_channel(f"{LOOPBACK}:{port}") as channel:
+def _serving(port: int, service: str, certificates: Certificates | None) -> bool:
+    with _channel(f"{LOOPBACK}:{port}", certificates) as channel:
         request = health_pb2.HealthCheckRequest(service=service)
         try:
             reply = health_pb2_grpc.HealthStub(channel).Check(request, timeout=PROBE_LIMIT)
         except grpc.RpcError:
             return False
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+
+def _channel(address: str, certificates: Certificates | None) -> grpc.Channel:
+    if certificates is None:
+        return grpc.insecure_channel(address)
+    told = certificates.current()
+    credentials = grpc.ssl_channel_credentials(told.authority, told.key, told.certificate)
+    return grpc.secure_channel(address, credentials)
 
 
 def _found(port: int, path: str) -> bool:

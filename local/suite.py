@@ -4,13 +4,17 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from chassis.settings import PREFIX
+from pydantic import ValidationError
+
+from chassis.certificates import Certificates
+from chassis.settings import PREFIX, TrustSettings, complaints
 from local import ports as port_numbers
 from local import profile as profiles
 from local import redis
 from local.child import Part
+from local.failures import Refused
 from local.llm import bundle
 from local.ports import LOOPBACK
 from local.readiness import Probe, grpc_ready, http_ready, redis_ready
@@ -81,7 +85,7 @@ def part(name: str, data: Path, ports: Mapping[str, int], told: Mapping[str, str
         command=_command(name, data, port),
         environment={**told, **_own_ports(name, ports)},
         port=port,
-        probe=probe(name, port),
+        probe=probe(name, port, certificates(told)),
         ready_within=READY_WITHIN,
     )
 
@@ -158,7 +162,17 @@ def _is_ours(name: str, settings: Mapping[str, str]) -> bool:
     return ADDRESSES.get(name) not in settings
 
 
-def probe(name: str, port: int) -> Probe:
+def certificates(told: Mapping[str, str]) -> Certificates | None:
+    """What the processes show each other; None for plain connections. Raises Refused."""
+    names = ("tls_certificate", "tls_key", "tls_authority")
+    known: dict[str, Any] = {name: told.get(f"{PREFIX}{name.upper()}") for name in names}
+    try:
+        return TrustSettings(**known).certificates
+    except ValidationError as error:
+        raise Refused("\n".join(complaints(TrustSettings, error))) from error
+
+
+def probe(name: str, port: int, certificates: Certificates | None = None) -> Probe:
     """How to ask the process of that name whether it is ready."""
     if name in STORES:
         return redis_ready(port)
@@ -166,4 +180,4 @@ def probe(name: str, port: int) -> Probe:
         return http_ready(port, "/health")
     if name in {"models", "gateway"}:
         return http_ready(port)
-    return grpc_ready(port)
+    return grpc_ready(port, certificates=certificates)

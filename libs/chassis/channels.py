@@ -5,13 +5,16 @@ from __future__ import annotations  # gRPC's classes are generic in their stubs 
 import json
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
 import grpc
 from opentelemetry import propagate, trace
 
 from chassis import deadlines, status
+from chassis.certificates import Certificates
 from chassis.errors import SluiceError
+from chassis.renewed import RenewedChannel
 
 MESSAGE_BYTES = 32 * 1024 * 1024
 
@@ -66,14 +69,19 @@ class StreamMethod(Protocol[A_contra, R_co]):
     ) -> Streaming[R_co]: ...
 
 
-def connect(target: str, *, service: str, idempotent: bool) -> grpc.aio.Channel:
+def connect(
+    target: str, *, service: str, idempotent: bool, certificates: Certificates | None = None
+) -> grpc.aio.Channel:
     """A channel to `target`, such as dns:///retrieve:50052, for one service.
 
     Calls spread over every address of the name. Idempotent services are retried by gRPC itself
-    while they are unavailable; nothing else retries them.
+    while they are unavailable; nothing else retries them. With `certificates` both sides show
+    theirs, and the target's has to be for the name in `target`.
     """
     options = [*_OPTIONS, ("grpc.service_config", _service_config(service, idempotent=idempotent))]
-    return grpc.aio.insecure_channel(target, options=options)
+    if certificates is None:
+        return grpc.aio.insecure_channel(target, options=options)
+    return RenewedChannel(certificates, partial(grpc.aio.secure_channel, target, options=options))
 
 
 def _service_config(service: str, *, idempotent: bool) -> str:

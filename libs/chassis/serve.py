@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from opentelemetry.instrumentation.grpc import aio_server_interceptor
 
 from chassis import channels, logs, telemetry
+from chassis.certificates import Certificates
 from chassis.edge import Edge, Verify
 from chassis.health import Dependency, Health
 from chassis.settings import ProcessSettings
@@ -68,9 +69,11 @@ async def serve(  # noqa: PLR0913 - one argument a part of the process
     health = Health(dependencies)
     edge = Edge(verify, limit)
     server = _server(services, health, edge)
-    _listen(server, settings.host, port)
+    _listen(server, settings.host, port, settings.certificates)
+    probed = [_probed(health, settings)] if settings.health_port else []
     await health.begin()
-    await server.start()
+    for each in (server, *probed):
+        await each.start()
     _spare_collector()
     log.info("listening", port=port)
     tasks = [asyncio.create_task(_until_stopped(part, stop)) for part in (health.watch, *alongside)]
@@ -78,6 +81,8 @@ async def serve(  # noqa: PLR0913 - one argument a part of the process
     log.info("draining")
     await health.drain()
     await _finish(server, edge, settings.grace_seconds)
+    for each in probed:
+        await each.stop(LAST_WORDS)
     failed = await asyncio.gather(*tasks, return_exceptions=True)
     for release in close:
         await release()
@@ -150,12 +155,37 @@ def _spare_collector() -> None:
     gc.freeze()
 
 
-def _listen(server: grpc.aio.Server, host: str, port: int) -> None:
+def _probed(health: Health, settings: ProcessSettings) -> grpc.aio.Server:
+    """Health alone, for who asks without a certificate, as Kubernetes' probes do."""
+    server = grpc.aio.server(options=_SERVER_OPTIONS)
+    health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)
+    _listen(server, settings.host, settings.health_port, None)
+    return server
+
+
+def _listen(
+    server: grpc.aio.Server, host: str, port: int, certificates: Certificates | None
+) -> None:
     try:
-        server.add_insecure_port(f"{host}:{port}")
+        if certificates is None:
+            server.add_insecure_port(f"{host}:{port}")
+        else:
+            server.add_secure_port(f"{host}:{port}", _credentials(certificates))
     except RuntimeError:
         # gRPC's own text speaks of address families; what helps is the port.
         raise _cannot_listen(host, port) from None
+
+
+def _credentials(certificates: Certificates) -> grpc.ServerCredentials:
+    """Each connection begins with the files as they are then, and with the other side's own."""
+
+    def now() -> grpc.ServerCertificateConfiguration:
+        held = certificates.current()
+        return grpc.ssl_server_certificate_configuration(
+            [(held.key, held.certificate)], held.authority
+        )
+
+    return grpc.dynamic_ssl_server_credentials(now(), now, require_client_authentication=True)
 
 
 def _cannot_listen(host: str, port: int) -> SystemExit:

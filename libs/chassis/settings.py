@@ -1,13 +1,15 @@
 """Settings from the environment, validated once at start."""
 
 import sys
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from chassis import identity
+from chassis import certificates, identity
+from chassis.certificates import Certificates, Paths
 
 PREFIX = "SLUICE_"
 EXIT_BAD_SETTINGS = 2
@@ -15,10 +17,52 @@ EXIT_BAD_SETTINGS = 2
 S = TypeVar("S", bound="ProcessSettings")
 
 
-class ProcessSettings(BaseSettings):
-    """What every process of the suite is told."""
+class TrustSettings(BaseSettings):
+    """By what processes know each other: all three files, or none and plain connections."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
+
+    tls_certificate: Path | None = Field(
+        None,
+        description="PEM file with this process's certificate, for its name as others call it",
+        examples=["/etc/sluice/tls/tls.crt"],
+    )
+    tls_key: Path | None = Field(
+        None,
+        description="PEM file with the private key of that certificate",
+        examples=["/etc/sluice/tls/tls.key"],
+    )
+    tls_authority: Path | None = Field(
+        None,
+        description="PEM file with the authorities whose certificates are accepted",
+        examples=["/etc/sluice/tls/ca.crt"],
+    )
+
+    @model_validator(mode="after")
+    def _files_hold_together(self) -> Self:
+        try:
+            self.certificates  # noqa: B018 - reads them
+        except certificates.Unusable as error:
+            raise ValueError(
+                f"{PREFIX}TLS_{error.file.upper()}: {error}; for example"
+                f" {PREFIX}TLS_{error.file.upper()}={_example(type(self), f'tls_{error.file}')}"
+            ) from error
+        return self
+
+    @cached_property
+    def certificates(self) -> Certificates | None:
+        """None for plain connections. Raises Unusable."""
+        files = {name: getattr(self, f"tls_{name}") for name in ("certificate", "key", "authority")}
+        if not any(files.values()):
+            return None
+        for name, path in files.items():
+            if path is None:
+                raise certificates.Unusable(name, "missing, while others of the three are set")
+        return Certificates(Paths(**files))
+
+
+class ProcessSettings(TrustSettings):
+    """What every process of the suite is told."""
 
     env: Literal["development", "production"] = Field(
         "production",
@@ -43,6 +87,13 @@ class ProcessSettings(BaseSettings):
         le=65_535,
         description="port on which Prometheus finds the metrics; 0 opens none",
         examples=["51050"],
+    )
+    health_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        description="port on which health is told to who has no certificate; 0 opens none",
+        examples=["50040"],
     )
 
 
@@ -94,7 +145,11 @@ def _complaint(kind: type[BaseSettings], where: tuple[int | str, ...], message: 
     if not where:
         return message.removeprefix("Value error, ")
     name = str(where[0]).removeprefix(PREFIX.lower())
-    field = kind.model_fields.get(name)
-    examples = field.examples if field and field.examples else []
-    example = f"; for example {PREFIX}{name.upper()}={examples[0]}" if examples else ""
+    said = _example(kind, name)
+    example = f"; for example {PREFIX}{name.upper()}={said}" if said else ""
     return f"{PREFIX}{name.upper()}: {message.removeprefix('Value error, ')}{example}"
+
+
+def _example(kind: type[BaseSettings], name: str) -> str:
+    field = kind.model_fields.get(name)
+    return str(field.examples[0]) if field and field.examples else ""

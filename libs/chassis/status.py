@@ -107,11 +107,35 @@ def _detail(status: Status | None, kind: M) -> M | None:
     return None
 
 
+# What gRPC's handshake says, and what that means for who operates.
+_DISTRUST = {
+    "certificate has expired": "its certificate has expired",
+    "certificate is not yet valid": "its certificate is not valid yet",
+    "Hostname Verification Check failed": "its certificate is for another name",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is of another authority",
+    "certificate signature failure": "its certificate is of another authority",
+    "WRONG_VERSION_NUMBER": "it takes no certificates",
+    # The other side judges ours after our side of the handshake has ended, and says no more.
+    "Socket closed": "it closes new connections, as where it does not accept this certificate",
+}
+
+
+def distrust(failure: grpc.aio.AioRpcError) -> str:
+    """Why no connection was trusted, in words of ours; empty where that was not the trouble."""
+    said = failure.details() or ""
+    if "last error: " not in said:  # no connection came about, then
+        return ""
+    return next((meaning for words, meaning in _DISTRUST.items() if words in said), "")
+
+
 def _transport_error(failure: grpc.aio.AioRpcError, stage: str) -> errors.SluiceError:
     if failure.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
         return errors.DeadlineExceeded(f"{stage} did not answer in time")
     if failure.code() is grpc.StatusCode.UNAVAILABLE:
-        return errors.Unavailable(f"{stage} cannot be reached", reason="STAGE_UNAVAILABLE")
+        error = errors.Unavailable(f"{stage} cannot be reached", reason="STAGE_UNAVAILABLE")
+        if problem := distrust(failure):
+            error.add_note(problem)  # for who operates: notes go to no caller
+        return error
     if failure.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         # Without our ErrorInfo this is gRPC's own message limit, never overload.
         return errors.Internal(f"{stage}: message too large", reason="MESSAGE_TOO_LARGE")

@@ -22,7 +22,7 @@ CHOSEN = {
     "external": ("keys", "profile-openai", "external-stores", "monitoring"),
     "everything": (
         *("keys", "profile-openai", "qdrant", "valkey"),
-        *("monitoring", "tracing", "keda", "sync"),
+        *("monitoring", "tracing", "keda", "sync", "mutual-tls"),
     ),
 }
 OVERLAYS = ("dev", "prod", *CHOSEN)

@@ -41,7 +41,32 @@ _TRIGGER = of(
 _TARGET = of({"apiVersion": TEXT, "kind": {"const": "Deployment"}, "name": TEXT})
 _NUMBER = {"type": "integer", "minimum": 0}
 
+_KEY = of(
+    {
+        "algorithm": {"enum": ["ECDSA"]},
+        "size": {"enum": [256]},
+        "rotationPolicy": {"enum": ["Always", "Never"]},
+    }
+)
+_HOURS = {"type": "string", "pattern": "^[0-9]+h$"}
+
 SPECS = {
+    "Issuer": {"oneOf": [of({"selfSigned": of({})}), of({"ca": of({"secretName": TEXT})})]},
+    "Certificate": of(
+        {
+            "secretName": TEXT,
+            "issuerRef": of({"name": TEXT, "kind": {"const": "Issuer"}}),
+            "privateKey": _KEY,
+            "duration": _HOURS,
+            "renewBefore": _HOURS,
+        },
+        {
+            "isCA": {"type": "boolean"},
+            "commonName": TEXT,
+            "dnsNames": many(TEXT),
+            "usages": many({"enum": ["server auth", "client auth"]}),
+        },
+    ),
     "ServiceMonitor": of(
         {"selector": of({"matchExpressions": many(_EXPRESSION)}), "endpoints": many(_ENDPOINT)}
     ),

@@ -144,7 +144,8 @@ def _patch(told: Manifest, folder: Path, objects: list[Manifest]) -> None:
     change = yaml.safe_load(text)
     target = told.get("target") or {"kind": change["kind"], "name": change["metadata"]["name"]}
     chosen = [one for one in objects if _is_target(one, target)]
-    if not chosen:
+    # As kustomize: a selector may select nothing, a patch that names its object may not.
+    if not chosen and "target" not in told:
         raise ValueError(f"{folder}: nothing is {target}")
     for one in chosen:
         if isinstance(change, list):

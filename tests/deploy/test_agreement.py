@@ -4,10 +4,14 @@ import importlib
 import importlib.util
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.x509.oid import NameOID
 
 from chassis import health, serve
 from chassis.identity import development_key
@@ -53,6 +57,7 @@ CALLS = {
 # The stores among themselves, and what comes with the components.
 OTHERS = {("qdrant", "qdrant", 6335), ("sync", "ingest", 50051)}
 MODELS = {("ingest", "models", 8090), ("retrieve", "models", 8090)}
+HEALTH_PORT = f"{PREFIX}HEALTH_PORT"
 CLOSING = 10  # seconds that a process has to close after its last call
 PRODUCTION = [overlay for overlay in OVERLAYS if overlay != "dev"]
 
@@ -74,10 +79,21 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pem, serialization.PublicFormat.SubjectPublicKeyInfo
         ),
     }
+    own = certificate(private).public_bytes(pem)
+    secret = written["signing/internal.pem"]
+    written |= {"tls/tls.crt": own, "tls/ca.crt": own, "tls/tls.key": secret}
     for path, content in written.items():
-        (folder / path).parent.mkdir()
+        (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(content)
     return folder
+
+
+def certificate(key: Ed25519PrivateKey) -> x509.Certificate:
+    """Signed by itself, for a day around now."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sluice")])
+    now, day = datetime.now(UTC), timedelta(days=1)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    return made.not_valid_before(now - day).not_valid_after(now + day).sign(key, None)
 
 
 def settings(
@@ -131,9 +147,10 @@ def test_each_pod_runs_its_process_on_its_port_with_metrics_a_thousand_above(
         port = KINDS[name].model_fields["port"].default
         ports = {each["name"]: each["containerPort"] for each in container["ports"]}
         http = {"http": GatewaySettings.model_fields["http_port"].default}
-        expected = {"grpc": port, "metrics": port + 1_000, **(http if name == "gateway" else {})}
-        assert ports == expected
         told = cluster.environment(overlay, one)
+        health = {"health": int(told[HEALTH_PORT])} if HEALTH_PORT in told else {}
+        expected = {"grpc": port, "metrics": port + 1_000, **health}
+        assert ports == expected | (http if name == "gateway" else {})
         assert told[f"{PREFIX}METRICS_PORT"] == str(port + 1_000)
 
 
@@ -148,6 +165,8 @@ def test_probes_ask_the_health_service_by_the_names_it_knows(overlay: str) -> No
         liveness, readiness = health.LIVENESS, health.READINESS
         assert asked == {"startup": liveness, "readiness": readiness, "liveness": liveness}
         port = KINDS[name].model_fields["port"].default
+        told = cluster.environment(overlay, one)
+        port = int(told.get(HEALTH_PORT, port))
         assert {container[f"{probe}Probe"]["grpc"]["port"] for probe in asked} == {port}
 
 
@@ -167,6 +186,21 @@ def test_services_that_are_called_by_grpc_are_headless_and_lead_to_the_pods(over
                 host, _, port = value.removeprefix("dns:///").partition(":")
                 targets = services[host]["spec"]["ports"]
                 assert int(port) in {each["port"] for each in targets}
+
+
+def test_with_mutual_tls_each_process_has_a_certificate_for_the_name_it_is_called_by() -> None:
+    made = {
+        one["spec"]["secretName"]: one["spec"]["dnsNames"]
+        for one in cluster.of_kind("everything", "Certificate")
+        if "dnsNames" in one["spec"]
+    }
+    sync = cluster.named("everything", "CronJob", "sync")
+    for name, one in {**cluster.processes("everything"), "sync": sync}.items():
+        volumes = {volume["name"]: volume for volume in cluster.pod(one)["spec"]["volumes"]}
+        assert made[volumes["tls"]["secret"]["secretName"]] == [name]
+        told = cluster.environment("everything", one)
+        files = {told[f"{PREFIX}TLS_{file}"] for file in ("CERTIFICATE", "KEY", "AUTHORITY")}
+        assert files == {f"/etc/sluice/tls/{file}" for file in ("tls.crt", "tls.key", "ca.crt")}
 
 
 @every
@@ -296,6 +330,26 @@ def test_who_divides_the_local_share_is_never_more_than_was_told(
             with monkeypatch.context() as patched:
                 told = settings(overlay, name, keys, patched)
             assert vars(told)["max_processes"] >= sum(most[one] for one in sharing)
+
+
+@every
+def test_who_has_a_seat_finds_a_place_at_the_provider_beside_all_jobs(
+    overlay: str, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        worker = settings(overlay, "worker", keys, patched)
+    gateway = settings(overlay, "gateway", keys, monkeypatch)
+    assert isinstance(worker, WorkerSettings)
+    assert isinstance(gateway, GatewaySettings)
+    workers = [cluster.named(overlay, "Deployment", "worker")["spec"]["replicas"]]
+    workers += [one["spec"]["maxReplicaCount"] for one in cluster.of_kind(overlay, "ScaledObject")]
+    taken = gateway.shared_max_in_flight + (max(workers) + 1) * worker.job_concurrency
+    limits = [gateway.embedding_limits()]
+    told = cluster.environment(overlay, cluster.processes(overlay)["generate"])
+    if told[f"{PREFIX}ANSWER_MODE"] == "generated":
+        limits.append(gateway.answer_limits())
+    for granted in limits:
+        assert granted.shared(gateway.local_share).in_flight >= taken
 
 
 @every

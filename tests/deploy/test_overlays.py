@@ -72,6 +72,8 @@ def test_no_object_stands_twice_and_all_are_in_the_namespace(overlay: str) -> No
 def test_what_pods_refer_to_is_there_or_a_secret_of_the_operators(overlay: str) -> None:
     kinds = ("ConfigMap", "Secret", "ServiceAccount")
     there = {(one["kind"], cluster.name(one)) for one in cluster.of_kind(overlay, *kinds)}
+    made = cluster.of_kind(overlay, "Certificate")
+    there |= {("Secret", one["spec"]["secretName"]) for one in made}
     wanted = {
         reference
         for one in cluster.of_kind(overlay, *WORKLOADS)

@@ -7,7 +7,11 @@
 local id, owner = ARGV[1], ARGV[2]
 local state = state_of(id)
 if not state or not belongs_to(id, owner) then return {} end
-redis.call('SET', ROOT .. 'rights:' .. owner, ARGV[3], 'PX', ARGV[4])
+-- Who looks again and again with the same rights makes no write of it, each of which is a sync.
+local seen = ROOT .. 'rights:' .. owner
+if redis.call('GET', seen) ~= ARGV[3] or redis.call('PTTL', seen) < 0.9 * ARGV[4] then
+  redis.call('SET', seen, ARGV[3], 'PX', ARGV[4])
+end
 if ARGV[5] == '1' and is_open(state) then finish(id, 'cancelled', '') end
 return redis.call('HMGET', key_of(id), 'state', 'accepted', 'expires', 'attempts', 'reason',
   'successor', 'question', 'answer')

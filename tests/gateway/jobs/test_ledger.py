@@ -21,6 +21,7 @@ from gateway.store import Store
 from gateway.worker.queue import TASK
 from tests.capacity.server import Server
 from tests.gateway.jobs.shop import vault
+from tests.measured import values
 
 Client: TypeAlias = Any  # its types know both of the client's dialects
 
@@ -151,14 +152,41 @@ async def test_names_that_are_no_text_are_names_too(store: Store) -> None:
     assert await ledger.look(job_id, ANA) is None
 
 
-async def test_a_redis_that_would_lose_jobs_is_told_of(store: Store, tmp_path: Path) -> None:
+async def test_a_redis_that_would_lose_jobs_is_told_of_and_the_oldest_job_measured(
+    store: Store, tmp_path: Path
+) -> None:
+    values()  # from now on it is collected
     with pytest.raises(Unavailable, match="appendonly yes"):
         await Ledger(store, TERMS).check()
     async with vault(tmp_path / "redis") as kept:
         lasting = Store.connect(kept.url, 5)
-        await Ledger(lasting, TERMS).check()
+        ledger = Ledger(lasting, TERMS)
+        await ledger.check()
         assert await accepted(lasting)
+        with kept.client() as client:
+            (oldest,) = client.zrange(f"{ROOT}open", 0, -1)
+            client.zincrby(f"{ROOT}open", -30_000, oldest)
+        await ledger.check()
         await lasting.close()
+    told = values()
+    assert told["sluice.jobs.open"] == 1
+    assert 30 <= told["sluice.jobs.oldest_age"] < 60
+
+
+async def test_looking_again_with_the_same_rights_writes_nothing(
+    store: Store, redis: Client
+) -> None:
+    ledger = Ledger(store, TERMS)
+    job_id = await accepted(store)
+
+    async def writes() -> bool:
+        before = redis.info("persistence")["rdb_changes_since_last_save"]
+        assert await ledger.look(job_id, ANA)
+        return bool(redis.info("persistence")["rdb_changes_since_last_save"] > before)
+
+    assert not await writes()
+    redis.pexpire(redis.keys(f"{ROOT}rights:*")[0], 1_000_000)
+    assert await writes()
 
 
 @pytest.mark.parametrize(

@@ -70,18 +70,18 @@ def token_of(document: str) -> str:
 class Doors:
     """Ways into a running suite, for one caller."""
 
-    def __init__(self, suite: Running, caller: Caller) -> None:
+    def __init__(self, suite: Running, client: httpx.Client, caller: Caller) -> None:
         token = development_token(
             caller.subject, caller.tenant, caller.level, groups=caller.groups, roles=caller.roles
         )
         self.bearer = {"Authorization": f"Bearer {token}"}
         self._suite = suite
+        self._client = client
         self._caller = caller
 
     def http(self, method: str, path: str, **sent: Any) -> str:  # noqa: ANN401 - httpx's own
         headers = {**self.bearer, **sent.pop("headers", {})}
-        url = f"{self._suite.url}{path}"
-        reply = httpx.request(method, url, headers=headers, timeout=LIMIT, **sent)
+        reply = self._client.request(method, path, headers=headers, **sent)
         return f"{reply.status_code} {reply.text}"
 
     def grpc(self, part: str, call: Callable[[grpc.Channel], Any], request: Any) -> str:  # noqa: ANN401 - any call of any stub
@@ -336,16 +336,37 @@ CALLS: Mapping[str, Way] = {
 
 
 @pytest.fixture(scope="module")
-def owned(examples: Running) -> Guess:
+def client(examples: Running) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=examples.url, timeout=LIMIT) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def owner(examples: Running, client: httpx.Client) -> Doors:
+    return Doors(examples, client, OWNER)
+
+
+@pytest.fixture(scope="module")
+def stranger(examples: Running, client: httpx.Client) -> Doors:
+    return Doors(examples, client, STRANGER)
+
+
+@pytest.fixture(scope="module")
+def view(owner: Doors) -> str:
+    """What the owner sees, before any stranger comes."""
+    return owners_view(owner)
+
+
+@pytest.fixture(scope="module")
+def owned(owner: Doors) -> Guess:
     """What the owner has."""
-    doors = Doors(examples, OWNER)
-    answer = json.loads(doors.http("POST", "/v1/answers", json={"question": QUESTION})[4:])
+    answer = json.loads(owner.http("POST", "/v1/answers", json={"question": QUESTION})[4:])
     (first, *_) = answer["sources"]
-    queued = doors.http(
+    queued = owner.http(
         "POST", "/v1/answers", json={"question": QUESTION}, headers={"Prefer": "respond-async"}
     )
     assert queued.startswith("202 "), queued
-    listed = json.loads(doors.http("GET", "/v1/documents", params={"page_size": "1000"})[4:])
+    listed = json.loads(owner.http("GET", "/v1/documents", params={"page_size": "1000"})[4:])
     (source,) = {
         one["source"] for one in listed["documents"] if one["document_id"] == first["document_id"]
     }
@@ -365,8 +386,8 @@ def owners_view(doors: Doors) -> str:
     return listed + doors.http("POST", "/v1/search", json={"question": QUESTION})
 
 
-def test_every_way_in_has_its_row(examples: Running) -> None:
-    paths = httpx.get(f"{examples.url}/openapi.json", timeout=LIMIT).json()["paths"]
+def test_every_way_in_has_its_row(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
     assert {(method, path) for path, methods in paths.items() for method in methods} == set(ROUTES)
     assert {rpc.path for rpc in rpcs()} == set(CALLS)
 
@@ -375,20 +396,19 @@ def test_every_way_in_has_its_row(examples: Running) -> None:
     "way", [*ROUTES, *CALLS], ids=lambda way: " ".join([way] if isinstance(way, str) else way)
 )
 def test_a_stranger_hears_of_what_another_tenant_has_as_of_what_nobody_has(
-    examples: Running, owned: Guess, way: str | tuple[str, str]
+    owner: Doors, stranger: Doors, owned: Guess, view: str, way: str | tuple[str, str]
 ) -> None:
-    owner, stranger = Doors(examples, OWNER), Doors(examples, STRANGER)
     call = ROUTES[way] if isinstance(way, tuple) else CALLS[way]
-    before = owners_view(owner)
     guessed, unknown = owned, nobodys(owned)
     told = guessed.hidden_in(call(stranger, guessed))
     assert told == unknown.hidden_in(call(stranger, unknown))
-    assert owners_view(owner) == before
+    assert owners_view(owner) == view
 
 
-def test_what_another_tenant_has_stored_spares_a_stranger_nothing(examples: Running) -> None:
-    """Neither its vectors nor its answers are handed on, which would tell that they are there."""
-    owner, stranger = Doors(examples, OWNER), Doors(examples, STRANGER)
+def test_what_another_tenant_has_stored_spares_a_stranger_nothing(
+    owner: Doors, stranger: Doors
+) -> None:
+    """No vector of another's is handed on, which would tell that the text is there."""
     text = f"# Kestrel\n\n{uuid4()} is the kestrel's number."
     path = f"/v1/documents/{uuid4()}.md"
     mine, theirs = (

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Generic, TypeAlias
 
 from gateway import measures
@@ -63,7 +64,9 @@ class Telling(Generic[S]):
     def __init__(self, tell: Tell[S] | None) -> None:
         self.heard = tell is not None
         self._tell = tell
-        self._shown: list[str] = []
+        self._shown = False
+        # Of all that was shown, which itself is not kept while thousands are told something.
+        self._digest = blake2b()
         self._retracted = False
 
     async def stage(self, name: str, elapsed: float | None = None) -> None:
@@ -71,7 +74,8 @@ class Telling(Generic[S]):
 
     async def delta(self, text: str) -> None:
         if text and not self._retracted:
-            self._shown.append(text)
+            self._shown = True
+            self._digest.update(_bytes(text))
             await self._say(Delta(text))
 
     async def retract(self, reason: RetractionReason) -> None:
@@ -84,7 +88,7 @@ class Telling(Generic[S]):
     async def answer(self, answer: Answer[S]) -> None:
         """The last event."""
         written = answer.written
-        if "".join(self._shown) != written.text:
+        if self._digest.digest() != blake2b(_bytes(written.text)).digest():
             why = _WITHDRAWN.get(written.outcome.reason, RetractionReason.INVALID_OUTPUT)
             await self.retract(why)
         await self._say(answer)
@@ -92,3 +96,7 @@ class Telling(Generic[S]):
     async def _say(self, event: Event[S]) -> None:
         if self._tell:
             await self._tell(event)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")

@@ -8,7 +8,7 @@ LLM_STAMP := $(VENV)/.installed-llm
 PROFILE ?= embedded
 # Test processes at once: many tests wait. 0 runs everything in one, which is slower and steadier.
 WORKERS ?= 3
-CODE := libs services gateway cli local evals bench tests
+CODE := libs services gateway cli local evals bench deploy tests
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser audit lock

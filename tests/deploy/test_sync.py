@@ -11,6 +11,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from chassis.identity import development_key
+from chassis.settings import load
+from deploy.sync import SyncSettings
 from tests.cli.stage import served
 from tests.deploy import cluster
 from tests.deploy.cluster import ROOT
@@ -59,8 +61,13 @@ async def test_a_mounted_folder_is_brought_in_step_as_the_tenant_that_is_set(
     assert caller.roles == {"ingest"}
 
 
-async def test_without_the_key_it_does_not_start(told: dict[str, str]) -> None:
-    del told["SLUICE_INTERNAL_SIGNING_KEY"]
-    code, said, complained = await run(told | {"PYTHONPATH": str(ROOT)})
-    assert (code, said) == (2, "")
-    assert "SLUICE_INTERNAL_SIGNING_KEY is missing" in complained
+def test_without_the_key_it_does_not_start(
+    told: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert load(SyncSettings).sync_tenant == "acme"
+    monkeypatch.delenv("SLUICE_INTERNAL_SIGNING_KEY")
+    with pytest.raises(SystemExit):
+        load(SyncSettings)
+    assert "SLUICE_INTERNAL_SIGNING_KEY is missing" in capsys.readouterr().err

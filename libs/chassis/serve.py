@@ -35,7 +35,8 @@ _SERVER_OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_connection_age_ms", 120_000),
     ("grpc.max_connection_age_grace_ms", 660_000),
     ("grpc.keepalive_time_ms", 60_000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    # Clients ask every 30 seconds of a long call; by default the third time would end it.
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
 ]
 
 log = structlog.get_logger()

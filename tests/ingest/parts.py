@@ -31,6 +31,12 @@ from services.ingest.prepare import Preparation
 PROFILE = profile("multilingual-e5-small")
 CHUNKING = Chunking(PROFILE, tokens.counter(PROFILE), budget=128, overlap=1)
 START_SECONDS = 120.0  # a stage starts in two; a busy machine is no reason for an alarm
+# Else gRPC looks at longer and longer intervals for a process that still starts.
+RECONNECTING = [
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 200),
+]
 
 
 @dataclass
@@ -58,7 +64,7 @@ class Part:
         )
 
     def wait_until_ready(self, name: str = "readiness") -> None:
-        with grpc.insecure_channel(f"127.0.0.1:{self.port}") as channel:
+        with grpc.insecure_channel(f"127.0.0.1:{self.port}", RECONNECTING) as channel:
             request = health_pb2.HealthCheckRequest(service=name)
             stub = health_pb2_grpc.HealthStub(channel)
             for reply in stub.Watch(request, timeout=START_SECONDS, wait_for_ready=True):

@@ -29,7 +29,8 @@ from tests.stages import free_port
 ALIAS, TENANT, SOURCE = "killed", "demo", "folder"
 FILES = 24
 LONGEST = 0.5  # seconds after a first document at which the stage is killed, at most
-PLAN = Plan(SOURCE, retire=True, pauses=())
+# A channel to the process that was killed tries again after at most a second.
+PLAN = Plan(SOURCE, retire=True, expected=True, pauses=(0.4,) * 4)
 IDENTITY = Identity("developer", TENANT, AccessLevel.TEAM)
 
 Seen = Mapping[str, list[StoredPassage]]

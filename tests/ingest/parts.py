@@ -1,11 +1,13 @@
 """What publishing needs, as real processes, and an embedder that costs nothing."""
 
+import asyncio
 import hashlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from qdrant_client import AsyncQdrantClient, models
 
+from bench.parts.embeddings import Embeddings
 from capacity import Workload
 from chassis.identity import AccessLevel
 from corpus import collection, tokens
@@ -95,6 +98,20 @@ def node(folder: Path, port: int) -> Part:
 def embedding_model(port: int) -> Part:
     """The bundled embedding model behind its endpoint."""
     return Part("local.models", port, {"SLUICE_MODELS_PORT": str(port), "OMP_NUM_THREADS": "1"})
+
+
+@asynccontextmanager
+async def scripted_model(rate: float) -> AsyncIterator[str]:
+    """URL of an embedding model that answers so many texts a second, until its callers are gone."""
+    model, served = Embeddings(rate), list[asyncio.Task[None]]()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(asyncio.ensure_future(model.connected(reader, writer)))
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server.close()
+    await asyncio.gather(*served)
 
 
 def ingest(port: int, qdrant_url: str, redis_url: str, models_url: str, **env: str) -> Part:

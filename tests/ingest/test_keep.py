@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.parts.embeddings import Embeddings
 from capacity import Workload
 from chassis.errors import DeadlineExceeded, Internal, SluiceError, Unavailable
 from chassis.identity import AccessLevel
@@ -139,32 +138,25 @@ async def test_kept_vectors_are_nobody_elses_and_not_for_ever(
 async def test_a_document_too_long_for_one_call_gets_in_by_several(
     node: Part, redis: Server, tmp_path: Path
 ) -> None:
-    model, served = Embeddings(rate=80), list[asyncio.Task[None]]()
-
-    async def connected_to(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        served.append(asyncio.ensure_future(model.connected(reader, writer)))
-
-    provider = await asyncio.start_server(connected_to, "127.0.0.1", 0)
-    stage = parts.ingest(
-        free_port(),
-        node.url,
-        redis.url,
-        f"http://127.0.0.1:{provider.sockets[0].getsockname()[1]}",
-        SLUICE_COLLECTION="long",
-        SLUICE_INGEST_SECONDS="2",
-        SLUICE_EMBEDDING_BATCH_INPUTS="8",
-        SLUICE_EMBEDDING_REQUESTS_PER_MINUTE="60000",
-        SLUICE_EMBEDDING_TOKENS_PER_MINUTE="20000000",
-    )
-    await asyncio.to_thread(stage.start)
     (tmp_path / "long.md").write_bytes(document(180))
     person = Identity("developer", "demo", AccessLevel.TEAM)
-    try:
-        async with connected(f"127.0.0.1:{stage.port}", person.for_ingest) as index:
-            report = await sync(index, walk(tmp_path), Plan("src", retire=False), lambda: None)
-    finally:
-        stage.kill()
-        provider.close()
-        await asyncio.gather(*served)
+    async with parts.scripted_model(rate=80) as url:
+        stage = parts.ingest(
+            free_port(),
+            node.url,
+            redis.url,
+            url,
+            SLUICE_COLLECTION="long",
+            SLUICE_INGEST_SECONDS="2",
+            SLUICE_EMBEDDING_BATCH_INPUTS="8",
+            SLUICE_EMBEDDING_REQUESTS_PER_MINUTE="60000",
+            SLUICE_EMBEDDING_TOKENS_PER_MINUTE="20000000",
+        )
+        await asyncio.to_thread(stage.start)
+        try:
+            async with connected(f"127.0.0.1:{stage.port}", person.for_ingest) as index:
+                report = await sync(index, walk(tmp_path), Plan("src", retire=False), lambda: None)
+        finally:
+            stage.kill()
     assert (report.added, report.refused, report.chunks) == (["long.md"], [], 180)
     assert report.reused > 0

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
-from bench.parts.embeddings import Embeddings
 from chassis.errors import SluiceError
 from chassis.identity import AccessLevel
 from cli.folder import walk
@@ -39,9 +38,8 @@ Seen = Mapping[str, list[StoredPassage]]
 @pytest.fixture
 async def provider() -> AsyncIterator[str]:
     """URL of an embedding model that takes five milliseconds a text."""
-    server = await asyncio.start_server(Embeddings(rate=200).connected, "127.0.0.1", 0)
-    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    server.close()
+    async with parts.scripted_model(rate=200) as url:
+        yield url
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ end
 local longest = tonumber(ARGV[5])
 if longest > 0 then
   local failures = redis.call('HINCRBY', PACE, 'failures', 1)
-  local pause = math.min(longest, 500 * 2 ^ math.min(failures, 20))
+  local pause = math.min(longest, 250 * 2 ^ math.min(failures, 20))
   local known = math.min(tonumber(redis.call('HGET', PACE, 'outage') or 0), now + longest)
   redis.call('HSET', PACE, 'outage', string.format('%.0f', math.max(known, now + pause)))
 end

@@ -13,11 +13,12 @@ from typing import Any
 
 import grpc
 import httpx
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from redis import Redis
 from redis.exceptions import RedisError
 
 from local.redis import command, server_binary
-from tests.gateway.house import House, Stage, bearer, find_port, ready, until
+from tests.gateway.house import House, Stage, bearer, find_port, until
 
 ENDED = {"done", "failed", "expired", "cancelled", "superseded"}
 # Whoever tests something else does not wait for anybody's turn.
@@ -95,13 +96,23 @@ async def worker(
         )
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
     try:
-        await ready(channel)
+        await _ready(channel)
         yield process
     finally:
         await channel.close()
         if process.returncode is None:
             process.terminate()
         await asyncio.wait_for(process.wait(), 10)
+
+
+async def _ready(channel: grpc.aio.Channel) -> None:
+    request = health_pb2.HealthCheckRequest(service="readiness")
+    watching = health_pb2_grpc.HealthStub(channel).Watch(request, wait_for_ready=True)
+    # What the queue library imports takes a busy machine a while.
+    async with asyncio.timeout(60):
+        async for found in watching:
+            if found.status == health_pb2.HealthCheckResponse.SERVING:
+                return
 
 
 async def queue(house: House, question: str, **headers: str) -> str:

@@ -10,7 +10,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
 from chassis import identity
-from chassis.errors import Unavailable
+from chassis.errors import InvalidInput, Unavailable
 from chassis.identity import AccessLevel
 from sluice.answer.v1 import answer_pb2
 from sluice.evidence.v1 import evidence_pb2
@@ -166,10 +166,10 @@ async def test_attempts_are_bounded_and_the_passages_are_shown_instead(shop: Sho
     assert (job["answer"]["mode"], len(job["answer"]["sources"])) == ("UNAVAILABLE", 2)
 
 
-async def test_a_stages_bug_ends_the_job_without_another_attempt(shop: Shop) -> None:
-    shop.house.generate.behaviour = raising(ValueError("secret words"))
+async def test_what_no_attempt_can_mend_ends_the_job_at_once(shop: Shop) -> None:
+    shop.house.generate.behaviour = raising(InvalidInput("secret words", field="sources"))
     job = await becomes(shop.house, await queue(shop.house, QUESTION), *ENDED)
-    assert job["state"] == "failed"
+    assert (job["state"], job["attempts"], job["reason"]) == ("failed", 1, "INTERNAL")
     assert "secret" not in json.dumps(job)
 
 

@@ -56,7 +56,7 @@ async def standing_site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
         site = Site(folder, kept, behind, running, house, [])
         names = ("one.log", "two.log")
         site.workers = list(await asyncio.gather(*(site.another_worker(name) for name in names)))
-        await until(house.listens)
+        await until(house.listens, 60)
         yield site
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from bench.assemble import WORDS
 from bench.parts import server
 from capacity import Limits, SharedBucket
+from chassis import logs
 from chassis.identity import AccessLevel
 from cli.concurrency import each
 from cli.folder import walk
@@ -199,6 +200,7 @@ def measure(files: int, rate: float) -> dict[str, Any]:
     embedding = (before + after) / 2
     return {
         "files": files,
+        "refused": len(report.refused),
         "chunks": report.chunks,
         "provider_inputs_per_second": rate,
         "embedding_seconds": [round(before, 2), round(after, 2)],
@@ -220,6 +222,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=RATE, help="inputs a second; 0 at once")
     parser.add_argument("--json", action="store_true", help="one line, for programs")
     given = parser.parse_args()
+    logs.start("bench", "warning")
     print(json.dumps(measure(given.files, given.rate), indent=None if given.json else 2))
 
 

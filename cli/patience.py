@@ -14,6 +14,8 @@ from cli.identity import expired
 PAUSES = (1.0, *(2.0,) * 60)
 LONGEST_PAUSE = 30.0
 LONGEST = 90.0
+# The index did not answer in its own time; the call's time was not over.
+INDEX_SLOW = "INDEX_SLOW"
 
 T = TypeVar("T")
 
@@ -35,7 +37,9 @@ class Patience:
             began = self.clock()
             try:
                 return await self._tried(call)
-            except (Unavailable, Exhausted, Conflict, Unauthenticated) as error:
+            except (Unavailable, Exhausted, Conflict, Unauthenticated, DeadlineExceeded) as error:
+                if isinstance(error, DeadlineExceeded) and error.reason != INDEX_SLOW:
+                    raise
                 if isinstance(error, Unauthenticated):
                     # Every try has a token of its own: a second one that is too old stays so.
                     if is_renewed or not expired(error):

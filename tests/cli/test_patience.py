@@ -51,7 +51,10 @@ async def test_an_outage_is_waited_out_and_told_once_by_all_who_wait() -> None:
     assert len(said) == 2
 
 
-@pytest.mark.parametrize("failure", [Conflict("another"), Exhausted("full")])
+@pytest.mark.parametrize(
+    "failure",
+    [Conflict("another"), Exhausted("full"), DeadlineExceeded("busy", reason="INDEX_SLOW")],
+)
 async def test_what_passes_by_itself_is_waited_for_without_a_word(failure: SluiceError) -> None:
     assert await Patience(unheard, HASTY).call(failing(failure, failure)) == "done"
 

@@ -362,13 +362,44 @@ def capacity_command(  # noqa: PLR0913 - an option each
 def status_command(
     *, tenant: Tenant = "demo", token: Token = "", data: Data = DATA, as_json: Json = False
 ) -> None:
-    """Show every process, ready or not, and what the index holds."""
+    """Show every process, ready or not, what the index holds and what capacity is left."""
     output = Output(as_json=as_json)
-    person = Identity("developer", tenant, AccessLevel.TEAM, token=token)
+    person = Identity("developer", tenant, AccessLevel.TEAM, roles=("operator",), token=token)
 
     async def work() -> int:
-        ports, ingest_at = addresses.ports(data), addresses.ingest(data)
-        return await status.run(data, ports, ingest_at, person.for_ingest, output)
+        asked = status.Asked(
+            addresses.ingest(data), person.for_ingest, addresses.gateway(data), person.for_gateway
+        )
+        return await status.run(data, addresses.ports(data), asked, output)
+
+    finish(output, work)
+
+
+@app.command("doctor")
+def doctor_command(
+    *,
+    processes: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Only what these need, such as the one of a pod."),
+    ] = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Look at settings, folders, keys, ports, clocks and every part, and say how to mend them.
+
+    Embeds one word. With SLUICE_ENV=production it goes by the environment alone, as a pod does.
+    """
+    # What doctor looks into takes a second to import, which no other command has to wait for.
+    from cli.doctor import run as doctor  # noqa: PLC0415 - as above
+    from cli.doctor.setup import KINDS  # noqa: PLC0415 - as above
+
+    output = Output(as_json=as_json)
+    names = listed(processes)
+    if unknown := set(names) - KINDS.keys():
+        raise typer.BadParameter(f"no process {', '.join(sorted(unknown))}: {', '.join(KINDS)}")
+
+    async def work() -> int:
+        return await doctor.run(data, names, output)
 
     finish(output, work)
 

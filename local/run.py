@@ -5,6 +5,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -41,6 +42,7 @@ class Run:
         self._data = data
         self._profile = profile
         self._report = report
+        self._version = version("sluice")
         self._supervisor = Supervisor(tiers, self.logs, self._changed, policy)
         self._left = contextlib.ExitStack()
         self._watching: asyncio.Task[None] | None = None
@@ -115,7 +117,9 @@ class Run:
             RunningPart(name, self.ports[name], pid, str(self.logs / f"{name}.log"))
             for name, pid in self.pids.items()
         ]
-        return RunningSuite(os.getpid(), self._profile, self.url, dict(self.ports), parts)
+        return RunningSuite(
+            os.getpid(), self._profile, self.url, dict(self.ports), parts, self._version
+        )
 
     def _keep_last_logs(self) -> None:
         for log in self.logs.glob("*.log"):

@@ -27,13 +27,17 @@ class RunningPart:
 
 @dataclass(frozen=True, slots=True)
 class RunningSuite:
-    """`ports` are by the names of local.ports, `url` is the gateway's."""
+    """`ports` are by the names of local.ports, `url` is the gateway's.
+
+    `version` is that of what was started, whatever is installed by now.
+    """
 
     pid: int
     profile: str
     url: str
     ports: dict[str, int]
     parts: list[RunningPart]
+    version: str = ""
 
 
 @contextmanager

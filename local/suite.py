@@ -180,4 +180,5 @@ def probe(name: str, port: int, certificates: Certificates | None = None) -> Pro
         return http_ready(port, "/health")
     if name in {"models", "gateway"}:
         return http_ready(port)
-    return grpc_ready(port, certificates=certificates)
+    ours = name in {*STAGES, "worker"}
+    return grpc_ready(port, certificates=certificates if ours else None)

@@ -103,9 +103,7 @@ Headed = Annotated[Heading, Depends(_heading)]
 
 def router(door: Door) -> APIRouter:
     router = APIRouter(route_class=QueryRoute)
-
-    async def enter(bearer: Bearer, seconds: str | None) -> None:
-        needs(ROLE, await door.enter(bearer, seconds, door.ingest_deadline))
+    router.include_router(_uploads(door))
 
     @router.get("/v1/documents", response_model=DocumentsResponse, responses=REFUSALS)
     async def documents(
@@ -116,9 +114,22 @@ def router(door: Door) -> APIRouter:
         seconds: Seconds = None,
     ) -> Response:
         """List the live documents of the caller's tenant in order of id."""
-        await enter(bearer, seconds)
+        await _enter(door, bearer, seconds)
         page = await door.documents.page(source, page_size, page_token)
         return responding(DocumentsResponse.of(page))
+
+    @router.delete("/v1/documents/{document_id:path}", status_code=NO_CONTENT, responses=REFUSALS)
+    async def delete(document_id: str, bearer: Bearer, seconds: Seconds = None) -> Response:
+        """Retire a document: no search that begins after this finds it."""
+        await _enter(door, bearer, seconds)
+        await door.documents.delete(document_id)
+        return Response(status_code=NO_CONTENT)
+
+    return router
+
+
+def _uploads(door: Door) -> APIRouter:
+    router = APIRouter(route_class=QueryRoute)
 
     @router.put(
         "/v1/documents/{document_id:path}",  # noqa: FAST003 - the heading has it
@@ -133,7 +144,7 @@ def router(door: Door) -> APIRouter:
 
         The same content and metadata change nothing. Ids may hold slashes.
         """
-        await enter(bearer, seconds)
+        await _enter(door, bearer, seconds)
         upload = Upload(request, door.document_bytes)
         done = await _uploaded(upload, lambda parts: door.documents.put(heading, parts))
         if done is None:
@@ -151,7 +162,7 @@ def router(door: Door) -> APIRouter:
         request: Request, heading: Headed, bearer: Bearer, seconds: Seconds = None
     ) -> Response:
         """Show the passages that a document would become. Nothing is stored."""
-        await enter(bearer, seconds)
+        await _enter(door, bearer, seconds)
         upload = Upload(request, door.document_bytes)
         shown = await _uploaded(upload, lambda parts: door.documents.preview(heading, parts))
         if shown is None:
@@ -159,14 +170,11 @@ def router(door: Door) -> APIRouter:
         # As large as the document: others do not wait for it.
         return await asyncio.to_thread(lambda: responding(PreviewResponse.of(shown)))
 
-    @router.delete("/v1/documents/{document_id:path}", status_code=NO_CONTENT, responses=REFUSALS)
-    async def delete(document_id: str, bearer: Bearer, seconds: Seconds = None) -> Response:
-        """Retire a document: no search that begins after this finds it."""
-        await enter(bearer, seconds)
-        await door.documents.delete(document_id)
-        return Response(status_code=NO_CONTENT)
-
     return router
+
+
+async def _enter(door: Door, bearer: Bearer, seconds: str | None) -> None:
+    needs(ROLE, await door.enter(bearer, seconds, door.ingest_deadline))
 
 
 async def _uploaded(

@@ -1,5 +1,6 @@
 """The ingest stage: documents in, live passages out."""
 
+import asyncio
 from functools import partial
 
 from chassis.health import Dependency
@@ -8,7 +9,7 @@ from chassis.serve import Service, run, serve
 from chassis.settings import load
 from corpus import collection, tokens
 from providers.embeddings import EmbeddingClient
-from services.ingest import lease
+from services.ingest import guard, lease
 from services.ingest.chunk import Chunking
 from services.ingest.embed import Batching
 from services.ingest.index import Index
@@ -27,6 +28,7 @@ def main() -> None:
 
 
 async def process(settings: IngestSettings) -> None:
+    loading = asyncio.create_task(asyncio.to_thread(guard.load))
     profile = settings.profile()
     chunking = Chunking(
         profile,
@@ -82,7 +84,7 @@ async def process(settings: IngestSettings) -> None:
             Dependency("leases", leases.check),
             Dependency("embeddings", embedder.reachable, needed=False),
         ],
-        close=[embedder.close, bucket.close, leases.close, index.close],
+        close=[lambda: loading, embedder.close, bucket.close, leases.close, index.close],
     )
 
 

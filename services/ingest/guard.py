@@ -36,6 +36,11 @@ def refuse_credentials(text: str, name: str, stop: Stop) -> None:
     )
 
 
+def load() -> None:
+    """Have the rules ready, which takes a second or more, before the first document comes."""
+    _scanner()
+
+
 def _kind(rule: str) -> str:
     """The last part of a rule's id, such as github-pat."""
     return rule.rpartition(".")[2].rpartition("/")[2]

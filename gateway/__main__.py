@@ -43,14 +43,7 @@ async def process(settings: GatewaySettings) -> None:
     issuer = settings.trusted_issuer()
     minter = Minter(signing_key(settings.internal_signing_key))
     pipeline = Pipeline.connect(settings, minter)
-    to_ingest = connect(
-        settings.ingest_target,
-        service=INGEST,
-        idempotent=False,
-        certificates=settings.certificates,
-    )
-    ingest = Line("ingest", to_ingest, minter, settings.ingest_seconds, ANY_FIELD)
-
+    ingest = line_to_ingest(settings, minter)
     store = Store.connect(settings.redis_url, settings.admission_decision_seconds)
     allowance, places = shared(settings, store)
     room = Room(settings.max_in_flight, places, settings.waiting())
@@ -86,7 +79,7 @@ async def process(settings: GatewaySettings) -> None:
         ],
         close=[
             pipeline.close,
-            to_ingest.close,
+            ingest.channel.close,
             issuer.close,
             places.close,
             levels.close,
@@ -94,6 +87,16 @@ async def process(settings: GatewaySettings) -> None:
             *([ledger.close] if ledger else []),
         ],
     )
+
+
+def line_to_ingest(settings: GatewaySettings, minter: Minter) -> Line:
+    channel = connect(
+        settings.ingest_target,
+        service=INGEST,
+        idempotent=False,
+        certificates=settings.certificates,
+    )
+    return Line("ingest", channel, minter, settings.ingest_seconds, ANY_FIELD)
 
 
 def shared(settings: GatewaySettings, store: Store) -> tuple[SharedAllowance, SharedPlaces]:

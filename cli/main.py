@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from chassis import logs
 from chassis.identity import AccessLevel
 from cli import (
     addresses,
@@ -397,6 +398,8 @@ def doctor_command(
     names = listed(processes)
     if unknown := set(names) - KINDS.keys():
         raise typer.BadParameter(f"no process {', '.join(sorted(unknown))}: {', '.join(KINDS)}")
+
+    logs.start("doctor", "error")  # what goes wrong is told as a finding
 
     async def work() -> int:
         return await doctor.run(data, names, output)

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
-from chassis import logs
 from cli import addresses, exits
 from cli.doctor import machine, parts, processes, setup
 from cli.doctor.finding import Finding, State
@@ -15,7 +14,6 @@ STYLES = {State.OK: "green", State.WARNING: "yellow", State.PROBLEM: "bold red"}
 
 async def run(data: Path, names: tuple[str, ...], output: Output) -> int:
     """Show the findings. Exit code 1 where there is a problem. Raises Refused."""
-    logs.start("doctor", "error")  # what goes wrong is told as a finding
     findings = await examined(data, names)
     for finding in findings:
         output.line(f"{finding.state:<8} {finding.part}: {finding.said}", STYLES[finding.state])

@@ -84,8 +84,9 @@ def read(paths: Paths) -> Credentials:
     )
     own = _certificates("certificate", paths.certificate, certificate)[0]
     _check_time("certificate", paths.certificate, own)
-    for issuer in _certificates("authority", paths.authority, authority):
-        _check_time("authority", paths.authority, issuer)
+    # An authority whose time is over may stand beside its successor.
+    issuers = _certificates("authority", paths.authority, authority)
+    _check_time("authority", paths.authority, max(issuers, key=_end))
     if _private_key(paths.key, key) != own.public_key():
         raise Unusable("key", f"{paths.key} is not the key of {paths.certificate}")
     return Credentials(certificate, key, authority, own.not_valid_after_utc)
@@ -101,7 +102,7 @@ def _bytes(file: str, path: Path) -> bytes:
 def _certificates(file: str, path: Path, pem: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise Unusable(file, f"{path} holds no certificate in PEM") from error
 
 
@@ -111,6 +112,10 @@ def _private_key(path: Path, pem: bytes) -> object:
         return serialization.load_pem_private_key(pem, password=None).public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise Unusable("key", f"{path} holds no private key in PEM without a password") from error
+
+
+def _end(certificate: x509.Certificate) -> datetime:
+    return certificate.not_valid_after_utc
 
 
 def _check_time(file: str, path: Path, certificate: x509.Certificate) -> None:

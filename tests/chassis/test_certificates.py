@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pydantic import ValidationError
 
 from chassis import channels, errors
-from chassis.certificates import Certificates, Credentials, Paths, read
+from chassis.certificates import Certificates, Credentials, Paths, Unusable, read
 from chassis.identity import AccessLevel, Caller, Minter, development_key
 from chassis.renewed import RenewedChannel
 from chassis.settings import TrustSettings, complaints
@@ -195,6 +195,16 @@ def test_what_does_not_hold_together_does_not_count(tmp_path: Path) -> None:
         "certificate_not_renewed",
     ]
     assert logged[0]["problem"] == f"{files.key} is not the key of {files.certificate}"
+
+
+def test_an_authority_whose_time_is_over_may_stand_beside_its_successor(tmp_path: Path) -> None:
+    files = Authority().write(tmp_path / "ours")
+    over = Authority().write(tmp_path / "over", days=-1).certificate.read_bytes()
+    files.authority.write_bytes(over + files.authority.read_bytes())
+    assert Certificates(files).current().authority.startswith(over)
+    files.authority.write_bytes(over)
+    with pytest.raises(Unusable, match=r"ca\.crt expired at"):
+        read(files)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,7 @@
 """A suite whose processes know each other by certificates: looked at whole, and broken."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,9 +13,8 @@ from typer.testing import CliRunner
 from chassis.certificates import Certificates
 from chassis.identity import LEEWAY, AccessLevel, development_key
 from cli import addresses, gateway_service, ingest_service, status
-from cli.doctor import machine, parts, processes, setup
+from cli.doctor import machine, parts, processes, run, setup
 from cli.doctor.finding import Finding, State
-from cli.doctor.run import examined
 from cli.identity import Identity
 from cli.main import app
 from cli.output import Output
@@ -26,7 +22,6 @@ from local import ports
 from local.suite import Suite
 from tests.authority import Authority, told
 
-ROOT = Path(__file__).parents[2]
 DOCUMENT = b"# Deploys\n\nDeploys run on Monday at nine, never on a Friday.\n"
 
 
@@ -56,16 +51,10 @@ def environment(files: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> py
     return monkeypatch
 
 
-def sluice(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cli.main", *arguments, "--data", str(data), "--json"],
-        env=dict(os.environ),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+class Shown:
+    def add(self, text: str) -> None: ...
+
+    def withdraw(self, reason: str) -> None: ...
 
 
 def worst(findings: list[Finding], part: str) -> Finding:
@@ -86,7 +75,8 @@ async def test_all_hops_speak_by_certificates_and_status_tells_of_each_process(
     ingest = addresses.ingest(data)
     async with ingest_service.connected(ingest, person.for_ingest) as service:
         assert (await service.put("deploys.md", "handbook", DOCUMENT)).outcome == "added"
-    answer = await gateway_service.ask(running.url, person.for_gateway(), "When do deploys run?")
+    token, shown_text = person.for_gateway(), Shown()
+    answer = await gateway_service.stream(running.url, token, "When do deploys run?", shown_text)
     assert answer.mode in {"EXTRACTIVE", "ABSTAINED"}
     assert answer.timings.keys() >= {"retrieve", "assemble", "generate"}
     asked = status.Asked(ingest, person.for_ingest, running.url, person.for_gateway)
@@ -104,7 +94,7 @@ async def test_all_hops_speak_by_certificates_and_status_tells_of_each_process(
 async def test_a_whole_suite_has_no_problem_and_no_warning_but_that_of_its_young_certificate(
     suite: tuple[Suite, Path], environment: pytest.MonkeyPatch
 ) -> None:
-    found = await examined(suite[1], ())
+    found = await run.examined(suite[1], ())
     assert [one for one in found if one.state is not State.OK and one.part != "certificate"] == []
     assert worst(found, "certificate").state is State.WARNING
     seen = {one.part for one in found}
@@ -120,7 +110,7 @@ async def test_each_thing_that_is_broken_is_named_with_what_mends_it(
     environment.setenv("SLUICE_REDIS_URL", f"redis://{nowhere}/0")
     environment.setenv("SLUICE_ASSEMBLE_TARGET", f"dns:///{nowhere}")
     environment.setenv("SLUICE_TOP_K", "many")
-    found = await examined(data, ("ingest", "retrieve", "gateway"))
+    found = await run.examined(data, ("ingest", "retrieve", "gateway"))
     assert worst(found, "redis").mend == "start it, or mend SLUICE_REDIS_URL"
     assert "nothing answers" in worst(found, "assemble").said
     assert worst(found, "retrieve").state is State.OK
@@ -201,14 +191,21 @@ def test_folders_keys_and_ports_are_looked_at_before_anything_starts(
     assert worst(found, "suite").mend == "start it with `sluice up`"
 
 
-def test_the_exit_code_and_the_document_tell_whether_there_is_a_problem(tmp_path: Path) -> None:
+async def test_the_exit_code_and_the_document_tell_whether_there_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, port in ports.all_free().items():
+        monkeypatch.setenv(ports.setting(name), str(port))
+    output = Output(as_json=True)
+    assert await run.run(tmp_path, ("assemble",), output) == 0
+    capsys.readouterr()
     (tmp_path / "logs").touch()
-    told_so = sluice(tmp_path, "doctor", "--processes", "assemble")
-    assert told_so.returncode == 1, told_so.stderr
-    findings = json.loads(told_so.stdout)["findings"]
+    assert await run.run(tmp_path, ("assemble",), output) == 1
+    shown = capsys.readouterr()
+    findings = json.loads(shown.out)["findings"]
     (wrong,) = (one for one in findings if one["part"] == f"folder {tmp_path / 'logs'}")
     assert wrong["state"] == "problem"
-    assert wrong["mend"]
+    assert f"mend: {wrong['mend']}" in shown.err
     unknown = CliRunner().invoke(app, ["doctor", "--processes", "asemble"])
     assert unknown.exit_code == 2
     assert "asemble" in unknown.output

@@ -105,7 +105,8 @@ async def embeddings(setup: Setup) -> list[Finding]:
         await inspect(settings.redis_url, LIMIT)
         await _embed(settings)
     except ProviderUnavailable as error:
-        return [problem("embeddings", error.message, f"mend {PREFIX}EMBEDDING_BASE_URL, or start")]
+        mend = f"start the endpoint, or mend {PREFIX}EMBEDDING_BASE_URL"
+        return [problem("embeddings", error.message, mend)]
     except (CapacityUnavailable, Exhausted):
         return [warning("embeddings", "takes connections; not tried for want of room", "try later")]
     except SluiceError as error:

@@ -105,13 +105,17 @@ async def test_a_whole_suite_has_no_problem_and_no_warning_but_that_of_its_young
 async def test_each_thing_that_is_broken_is_named_with_what_mends_it(
     suite: tuple[Suite, Path], environment: pytest.MonkeyPatch
 ) -> None:
-    data = suite[1]
+    running, data = suite
+    not_for_jobs = f"redis://127.0.0.1:{running.ports['redis']}/0"
+    environment.setenv("SLUICE_JOBS_REDIS_URL", not_for_jobs)
     nowhere = f"127.0.0.1:{ports.free(1)[0]}"
     environment.setenv("SLUICE_REDIS_URL", f"redis://{nowhere}/0")
     environment.setenv("SLUICE_ASSEMBLE_TARGET", f"dns:///{nowhere}")
     environment.setenv("SLUICE_TOP_K", "many")
     found = await run.examined(data, ("ingest", "retrieve", "gateway"))
     assert worst(found, "redis").mend == "start it, or mend SLUICE_REDIS_URL"
+    assert worst(found, "jobs").said == "may lose jobs that were accepted"
+    assert "appendfsync always" in worst(found, "jobs").mend
     assert "nothing answers" in worst(found, "assemble").said
     assert worst(found, "retrieve").state is State.OK
     assert "SLUICE_TOP_K" in worst(found, "settings of retrieve").said

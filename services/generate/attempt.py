@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from capacity import Workload
 from providers.chat import Completion, Reply
 from services.generate import probe
 from services.generate.budget import Estimate, Used
@@ -43,7 +42,7 @@ class Attempts:
             async with candidate.chat.stream(
                 prompt.messages,
                 input_tokens=prompt.tokens,
-                workload=Workload.INTERACTIVE,
+                workload=call.task.workload,
                 schema=candidate.schema,
                 begins=begins,
             ) as reply:

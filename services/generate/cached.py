@@ -42,7 +42,8 @@ class Cached:
         """
         if call.audience is not None:
             return await self._found_or_made(call)
-        wanted = self.keys.of(call, call.route.candidate)
+        # Who waits for an answer does not wait for batch work's turn.
+        wanted = self.keys.of(call, call.route.candidate), call.task.workload
         return await self.flights.join(wanted, call, self._found_or_made)
 
     async def _found_or_made(self, call: Call) -> Result:

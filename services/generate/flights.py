@@ -1,7 +1,7 @@
 """Equal questions at the same time are answered once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
 from chassis import deadlines
@@ -24,9 +24,11 @@ class Flights:
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[Hashable, _Flight] = {}
 
-    async def join(self, key: str, call: Call, make: Callable[[Call], Awaitable[Result]]) -> Result:
+    async def join(
+        self, key: Hashable, call: Call, make: Callable[[Call], Awaitable[Result]]
+    ) -> Result:
         """What `make` gives for the first call with that key; also what it raises.
 
         The work goes on while anybody waits for it, whoever came first, and ends with the last.
@@ -45,7 +47,9 @@ class Flights:
             if not flight.waiting:
                 await self._end(key, flight)
 
-    def _begin(self, key: str, call: Call, make: Callable[[Call], Awaitable[Result]]) -> _Flight:
+    def _begin(
+        self, key: Hashable, call: Call, make: Callable[[Call], Awaitable[Result]]
+    ) -> _Flight:
         async def work() -> Result:
             deadlines.enter(Deadline.after(self._limit))
             return await make(call)
@@ -53,7 +57,7 @@ class Flights:
         flight = self._flights[key] = _Flight(call, asyncio.create_task(work()))
         return flight
 
-    async def _end(self, key: str, flight: _Flight) -> None:
+    async def _end(self, key: Hashable, flight: _Flight) -> None:
         # Before anything is awaited: nobody may join what is ending.
         if self._flights.get(key) is flight:
             del self._flights[key]

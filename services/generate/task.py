@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from capacity import Workload
 from services.generate.audience import Audience
 from services.generate.evidence import Scores, Source
 from services.generate.result import Result
@@ -31,6 +32,7 @@ class Task:
     scores: Scores
     input_tokens: int
     instructions_version: str = ""
+    workload: Workload = Workload.INTERACTIVE
 
 
 class Answering(Protocol):

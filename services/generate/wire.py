@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import assert_never
 
+from capacity import Workload
 from chassis.errors import InvalidInput
 from chassis.identity import AccessLevel
 from services.generate.audience import Delta, Event, Final, Retracted
@@ -29,6 +30,7 @@ _LEVELS = {
     evidence_pb2.ACCESS_LEVEL_TEAM: AccessLevel.TEAM,
     evidence_pb2.ACCESS_LEVEL_RESTRICTED: AccessLevel.RESTRICTED,
 }
+_WORKLOADS = {evidence_pb2.WORKLOAD_BATCH: Workload.BATCH}
 _ROLES = {assemble_pb2.ROLE_SYSTEM: Role.SYSTEM, assemble_pb2.ROLE_USER: Role.USER}
 
 
@@ -46,6 +48,7 @@ def task(request: pb.GenerateRequest, tenant: str) -> Task:
         scores=meaning,
         input_tokens=request.input_tokens,
         instructions_version=request.instructions_version,
+        workload=_WORKLOADS.get(request.workload, Workload.INTERACTIVE),
     )
     if len({source.label for source in found.sources}) < len(found.sources):
         raise InvalidInput("two sources have one label", field="sources")

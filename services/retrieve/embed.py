@@ -45,17 +45,20 @@ class _Flight:
 class Embeddings:
     """Vectors of questions under one profile, the last `kept` of them remembered.
 
-    Questions are equal where their embedding inputs are; equal ones asked at once are one call.
+    Questions are equal where their embedding inputs are; equal ones asked at once for the same
+    workload are one call: who waits for an answer never waits for batch work's turn.
     """
 
     def __init__(self, embedder: Embedder, kept: int) -> None:
         self._embedder = embedder
         self._most = kept
         self._kept: OrderedDict[str, Sequence[float]] = OrderedDict()
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[tuple[str, Workload], _Flight] = {}
 
-    async def vector(self, query: Query) -> Sequence[float]:
-        """The query's vector in 32-bit floats, under interactive capacity.
+    async def vector(
+        self, query: Query, workload: Workload = Workload.INTERACTIVE
+    ) -> Sequence[float]:
+        """The query's vector in 32-bit floats, under the workload's capacity.
 
         Raises Unavailable (EMBEDDING_UNAVAILABLE) whatever is wrong with the model or its settings,
         Exhausted and Unavailable (CAPACITY_UNAVAILABLE) for capacity, InvalidInput for a question
@@ -65,23 +68,23 @@ class Embeddings:
             if (known := self._kept.get(query.text)) is not None:
                 self._kept.move_to_end(query.text)
                 return known
-            if (flight := self._flights.get(query.text)) is None:
-                return await self._fly(query)
+            if (flight := self._flights.get((query.text, workload))) is None:
+                return await self._fly(query, workload)
             await flight.landed.wait()
             if flight.failure is not None:
                 raise flight.failure
 
-    async def _fly(self, query: Query) -> Sequence[float]:
-        flight = self._flights[query.text] = _Flight()
+    async def _fly(self, query: Query, workload: Workload) -> Sequence[float]:
+        flight = self._flights[query.text, workload] = _Flight()
         try:
-            found = array("f", await _asked(self._embedder, query))
+            found = array("f", await _asked(self._embedder, query, workload))
         except DeadlineExceeded:
             raise  # the time of who asked first; the others have their own
         except SluiceError as failure:
             flight.failure = failure
             raise
         finally:
-            del self._flights[query.text]
+            del self._flights[query.text, workload]
             flight.landed.set()
         self._keep(query.text, found)
         return found
@@ -92,9 +95,9 @@ class Embeddings:
             self._kept.popitem(last=False)
 
 
-async def _asked(embedder: Embedder, query: Query) -> Sequence[float]:
+async def _asked(embedder: Embedder, query: Query, workload: Workload) -> Sequence[float]:
     try:
-        found = await embedder.embed([query.text], [query.tokens], Workload.INTERACTIVE)
+        found = await embedder.embed([query.text], [query.tokens], workload)
     except CapacityUnavailable:
         raise
     except CapacityTooLarge as failure:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from capacity import Workload
 from chassis import deadlines
 from chassis.errors import Unavailable
 from chassis.identity import Caller
@@ -52,6 +53,7 @@ class Wanted:
     top_k: int
     mode: Mode
     diversity: float
+    workload: Workload = Workload.INTERACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Search:
 
     async def _look(self, wanted: Wanted) -> Look:
         text = question.normalised(wanted.question)
-        vector = None if wanted.mode is Mode.SPARSE else await self._vector(text, wanted.mode)
+        vector = None if wanted.mode is Mode.SPARSE else await self._vector(text, wanted)
         by_words = vector is None or wanted.mode is Mode.FUSED
         terms = bm25.question_vector(text) if by_words else None
         return Look(vector, terms, self._limit(wanted, fused=bool(vector and terms)))
@@ -130,14 +132,14 @@ class Search:
             return max(self.ranking.candidates, wanted.top_k)
         return wanted.top_k
 
-    async def _vector(self, text: str, mode: Mode) -> Sequence[float] | None:
+    async def _vector(self, text: str, wanted: Wanted) -> Sequence[float] | None:
         """None where the question can be looked for by its words alone."""
         query = question.query(text, self.profile, self.count)
         try:
-            async with asyncio.timeout(_patience(mode)):
-                return await self.embeddings.vector(query)
+            async with asyncio.timeout(_patience(wanted.mode)):
+                return await self.embeddings.vector(query, wanted.workload)
         except Unavailable as failure:
-            if mode is not Mode.FUSED or failure.reason != embed.UNAVAILABLE:
+            if wanted.mode is not Mode.FUSED or failure.reason != embed.UNAVAILABLE:
                 raise
         except TimeoutError:
             pass  # only where words alone can be searched is there a limit

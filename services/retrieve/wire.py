@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
 
+from capacity import Workload
 from chassis.errors import InvalidInput
 from chassis.identity import AccessLevel
 from corpus.points import Kind, State, StoredBlock, StoredPassage
@@ -28,6 +29,7 @@ _MODES = {
     pb.SEARCH_MODE_SPARSE: Mode.SPARSE,
     pb.SEARCH_MODE_FUSED: Mode.FUSED,
 }
+_WORKLOADS = {evidence.WORKLOAD_BATCH: Workload.BATCH}
 _SPACES = {
     Space.COSINE: evidence.SCORE_SPACE_COSINE,
     Space.BM25: evidence.SCORE_SPACE_BM25,
@@ -80,6 +82,7 @@ def wanted(request: pb.RetrieveRequest, defaults: Defaults) -> Wanted:
         top_k=request.top_k or defaults.top_k,
         mode=_mode(request.mode, defaults.mode),
         diversity=diversity,
+        workload=_WORKLOADS.get(request.workload, Workload.INTERACTIVE),
     )
 
 

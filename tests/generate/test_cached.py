@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from capacity import Workload
 from chassis import deadlines
 from chassis.deadlines import Deadline
 from services.generate.audience import Delta, Final
@@ -202,6 +203,21 @@ async def test_equal_questions_at_once_are_answered_once(
     ]
     assert desk.events.count("cache:join") == 4
     assert (await pool.places_taken(), await pool.tokens_spent()) == (0, 52)
+
+
+async def test_who_waits_for_an_answer_does_not_wait_for_batch_work_on_the_same_question(
+    desk: Desk, cache: AnswerCache, task: Task
+) -> None:
+    driven = replies.Driven()
+    desk.script(driven, replies.answer(reply()))
+    made = desk.pipeline(memory=fresh(cache))
+    batch = asyncio.create_task(made.answer(replace(task, workload=Workload.BATCH)))
+    await desk.provider.arrival(0)
+    assert (await made.answer(task)).verdict == ACCEPTED
+    driven.send(replies.chunk(reply(), finish="stop"), replies.usage())
+    driven.end()
+    assert (await batch).verdict == ACCEPTED
+    assert desk.events.count("cache:join") == 0
 
 
 async def test_a_first_who_leaves_takes_nobody_with_them(

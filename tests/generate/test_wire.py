@@ -2,6 +2,7 @@
 
 import pytest
 
+from capacity import Workload
 from chassis.errors import InvalidInput
 from services.generate import wire
 from services.generate.evidence import Scores
@@ -41,3 +42,17 @@ def test_a_cosine_that_is_no_number_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         task(evidence.SCORE_SPACE_MIN_MAX, source("S1", float("nan")))
     assert refused.value.field == "sources[0].score"
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        (evidence.WORKLOAD_UNSPECIFIED, Workload.INTERACTIVE),
+        (evidence.WORKLOAD_INTERACTIVE, Workload.INTERACTIVE),
+        (evidence.WORKLOAD_BATCH, Workload.BATCH),
+    ],
+)
+def test_only_what_is_said_to_be_batch_work_is(
+    told: evidence.Workload.ValueType, meant: Workload
+) -> None:
+    assert wire.task(pb.GenerateRequest(workload=told), "acme").workload is meant

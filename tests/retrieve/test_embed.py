@@ -101,3 +101,14 @@ async def test_a_deadline_is_that_of_who_asked_first_alone() -> None:
     with pytest.raises(DeadlineExceeded):
         await first
     assert list(await second) == [1.0, 1.0]
+
+
+async def test_who_waits_for_an_answer_does_not_wait_for_batch_works_turn() -> None:
+    model = Model([])
+    embeddings = Embeddings(model, kept=8)
+    batch = asyncio.create_task(embeddings.vector(query("a"), Workload.BATCH))
+    asked = asyncio.create_task(embeddings.vector(query("a")))
+    await until_all_wait()
+    assert model.asked == ["a", "a"]
+    model.go.set()
+    assert list(await batch) == list(await asked) == [1.0, 1.0]

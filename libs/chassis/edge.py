@@ -17,8 +17,9 @@ from chassis.channels import MESSAGE_BYTES
 from chassis.deadlines import Deadline
 from chassis.requests import read
 
-# How long a refused caller may pause before nothing more of its requests is taken in.
-PAUSE_SECONDS = 0.1
+# How long a refused caller may pause, and go on in all, until nothing more of it is taken in.
+PAUSE_SECONDS = 1.0
+REST_SECONDS = 5.0
 
 Verify = Callable[[str], Awaitable[identity.Caller]]
 Behaviour: TypeAlias = "Callable[[Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]"
@@ -84,9 +85,10 @@ async def _take_rest(requests: AsyncIterator[bytes]) -> None:
     """
     size = 0
     with suppress(StopAsyncIteration, TimeoutError, grpc.aio.InternalError):
-        while size < MESSAGE_BYTES:
-            async with asyncio.timeout(PAUSE_SECONDS):
-                size += len(await anext(requests))
+        async with asyncio.timeout(REST_SECONDS):
+            while size < MESSAGE_BYTES:
+                async with asyncio.timeout(PAUSE_SECONDS):
+                    size += len(await anext(requests))
 
 
 class Edge(grpc.aio.ServerInterceptor):

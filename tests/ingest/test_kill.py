@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from chassis.identity import AccessLevel
 from cli.folder import walk
 from cli.identity import Identity
 from cli.ingest_service import connected
+from cli.patience import Patience
 from cli.sync import Plan, sync
 from corpus.epochs import read
 from corpus.points import StoredPassage, from_payload
@@ -167,7 +169,8 @@ async def test_a_reader_during_updates_never_sees_two_revisions_of_one_document(
         async with connected(f"127.0.0.1:{stage.port}", IDENTITY.for_ingest) as index:
             for number in range(updates):
                 sections = "".join(f"\n## P{n}\n\nText {number}.\n" for n in range(1 + number % 5))
-                await index.put("00.md", SOURCE, f"# Document{sections}".encode())
+                put = partial(index.put, "00.md", SOURCE, f"# Document{sections}".encode())
+                await Patience(lambda _: None).call(put)
 
     updating = asyncio.create_task(update())
     async with aclosing(looks(client)) as reading:

@@ -219,10 +219,11 @@ async def test_bytes_that_ask_for_no_health_are_the_callers_to_mend(
 ) -> None:
     async with running(free_port()) as (_, channel):
         health = "/grpc.health.v1.Health"
-        checked: Any = channel.unary_unary(f"{health}/Check")(b"\xff", timeout=5)
-        watched: Any = channel.unary_stream(f"{health}/Watch")(b"\xff", timeout=5)
+        raw: Any = channel
+        checked = raw.unary_unary(f"{health}/Check")(b"\xff", timeout=5)
+        watched = raw.unary_stream(f"{health}/Watch")(b"\xff", timeout=5)
         name = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
-        reflected: Any = channel.stream_stream(name)(iter([b"\xff"]), timeout=5)
+        reflected = raw.stream_stream(name)(iter([b"\xff"]), timeout=5)
         ends = [await call.code() for call in (checked, watched, reflected)]
         told = await checked.details()
     assert ends == [grpc.StatusCode.INVALID_ARGUMENT] * 3

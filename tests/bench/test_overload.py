@@ -3,6 +3,7 @@ import pytest
 from bench.overload import overloaded, streamed
 
 
+@pytest.mark.soak
 def test_every_stream_comes_whole_to_quick_and_to_slow_readers() -> None:
     found = streamed(streams=6, seconds=1)
     assert (found["whole"], found["broken"]) == (6, 0)

@@ -2,6 +2,7 @@ import pytest
 
 from chassis.settings import PREFIX, ProcessSettings, load
 from gateway.settings import GatewaySettings
+from gateway.worker.settings import WorkerSettings
 from local import profile
 from local.failures import Refused
 from local.llm.settings import LlmSettings
@@ -19,6 +20,7 @@ KINDS: list[type[ProcessSettings]] = [
     LlmSettings,
     ModelsSettings,
     RetrieveSettings,
+    WorkerSettings,
 ]
 
 # What a profile leaves to its user; the tests of providers see each of them missed.

@@ -1,3 +1,5 @@
+import pytest
+
 """A run of a second: does it hold, and is all told that the baseline tells? Times mean nothing."""
 
 import json
@@ -9,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 BASELINE = ROOT / "bench" / "baselines" / "capacity.json"
 
 
+@pytest.mark.soak
 def test_a_short_run_finds_no_overshoot_and_tells_what_the_baseline_tells() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench.capacity", "--json", "--seconds", "1", "--processes", "2"],

@@ -1,3 +1,5 @@
+import pytest
+
 """Two replicas for some seconds: does it hold, and is all told that the baseline tells?"""
 
 import json
@@ -9,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 BASELINE = ROOT / "bench" / "baselines" / "replicas.json"
 
 
+@pytest.mark.soak
 def test_a_short_run_never_exceeds_the_allowance() -> None:
     words = ["--json", "--seconds", "3", "--processes", "2"]
     done = subprocess.run(

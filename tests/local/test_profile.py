@@ -65,8 +65,12 @@ def test_a_profile_that_is_not_there_is_refused_with_those_that_are() -> None:
 def test_a_profile_sets_only_what_some_process_reads_and_every_process_accepts_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Where the provider is: the supervisor's to say, or the user's.
-    told = {"SLUICE_ANSWER_BASE_URL": "http://127.0.0.1:9/v1", **profile.load(name, {})}
+    # Where the provider and the jobs are: the supervisor's to say, or the user's.
+    told = {
+        "SLUICE_ANSWER_BASE_URL": "http://127.0.0.1:9/v1",
+        "SLUICE_JOBS_REDIS_URL": "redis://127.0.0.1:9/0",
+        **profile.load(name, {}),
+    }
     told |= TO_BE_SET.get(name, {})
     known = {f"{PREFIX}{field.upper()}" for kind in KINDS for field in kind.model_fields}
     assert set(told) - known == set()

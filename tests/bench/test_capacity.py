@@ -1,11 +1,11 @@
-import pytest
-
 """A run of a second: does it hold, and is all told that the baseline tells? Times mean nothing."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 BASELINE = ROOT / "bench" / "baselines" / "capacity.json"

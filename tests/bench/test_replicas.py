@@ -1,11 +1,11 @@
-import pytest
-
 """Two replicas for some seconds: does it hold, and is all told that the baseline tells?"""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 BASELINE = ROOT / "bench" / "baselines" / "replicas.json"

@@ -55,7 +55,7 @@ type: $(STAMP) ## mypy, strict
 	$(BIN)/mypy $(CODE)
 
 test: $(STAMP) $(LLM_STAMP) ## set up and run every test but the browser's
-	$(BIN)/pytest -n $(WORKERS) --durations 25 --dist loadgroup --ignore tests/web/browser
+	$(BIN)/pytest -n $(WORKERS) --ignore tests/web/browser
 
 browser: $(STAMP) ## try the web page in Chromium, if this machine has one
 	$(BIN)/pytest -rs tests/web/browser

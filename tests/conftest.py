@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 SUITE = Path(__file__).with_name("suite")
+OWN_SUITE = ("test_local_llm.py",)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,14 +21,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The suite's files take longest, hence begin first."""
+    items.sort(key=lambda item: SUITE not in item.path.parents)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> "Files":
+    return Files(config, log)
+
+
+class Files(LoadScopeScheduling):  # type: ignore[misc] # untyped
     """Files are not divided between workers, since their processes are shared within a file.
 
-    The suite's files share one running suite; it takes longest, hence begins first.
+    The suite's files share one running suite, but for those that start one of their own.
     """
-    items.sort(key=lambda item: SUITE not in item.path.parents)
-    for item in items:
-        group = SUITE if SUITE in item.path.parents else item.path
-        item.add_marker(pytest.mark.xdist_group(str(group)))
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        folder = path.rpartition("/")[0]
+        shared = folder.endswith(f"tests/{SUITE.name}") and not path.endswith(OWN_SUITE)
+        return folder if shared else path
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
@@ -14,10 +14,13 @@ OWN_SUITE = ("test_local_llm.py",)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A change is tried on the same examples each time; the soak looks for new ones."""
-    if config.option.markexpr != "soak":
-        settings.register_profile("same", derandomize=True)
-        settings.load_profile("same")
+    """A change is tried on the same examples each time; the soak looks for new ones.
+
+    That examples are made slowly tells of a busy machine, not of a test.
+    """
+    settings.register_profile("patient", suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("same", settings.get_profile("patient"), derandomize=True)
+    settings.load_profile("patient" if config.option.markexpr == "soak" else "same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

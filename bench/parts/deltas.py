@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+import uvloop
+
 from bench.parts.embeddings import DIMENSIONS
 
 ASKED = re.compile(r"deltas=(\d+)")
@@ -26,6 +28,7 @@ HEAD = (
     b"content-type: text/event-stream; charset=utf-8\r\n\r\n"
 )
 OPENING = '{"status": "answered", "answer": "'
+WORD = "word"
 CLOSING = ' [S1]", "source_ids": ["S1"]}'
 
 
@@ -56,24 +59,27 @@ class Provider:
         number = next(self._numbers)
         self._tell("begin", number)
         gone = asyncio.create_task(reader.read(1))
+        streaming = asyncio.create_task(self._stream(deltas, writer))
         try:
-            await self._stream(deltas, writer, gone)
+            await asyncio.wait((gone, streaming), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            gone.cancel()
             self._tell("end", number)
+            gone.cancel()
+            streaming.cancel()
+            await asyncio.gather(gone, streaming, return_exceptions=True)
 
-    async def _stream(
-        self, deltas: int, writer: asyncio.StreamWriter, gone: asyncio.Task[bytes]
-    ) -> None:
+    async def _stream(self, deltas: int, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD)
         began = time.monotonic()
+        before, after = _chunk({"content": WORD}).split(WORD.encode())
         for number in range(deltas):
-            wait = began + number * self._pause - time.monotonic()
-            await asyncio.wait([gone], timeout=max(0.0, wait))
-            if gone.done():
-                return
+            # A timer a delta and nothing else: many streams at once are to keep their pace.
+            await asyncio.sleep(max(0.0, began + number * self._pause - time.monotonic()))
             word = f"{time.monotonic_ns()}"
-            writer.write(_chunk({"content": f" {word}" if number else OPENING + word}))
+            if number:
+                writer.write(b"%b %b%b" % (before, word.encode(), after))
+            else:
+                writer.write(_chunk({"content": OPENING + word}))
         writer.write(_chunk({"content": CLOSING}) + _chunk({}, "stop"))
         usage = {"prompt_tokens": 100, "completion_tokens": deltas}
         writer.write(_event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
@@ -125,7 +131,7 @@ def main() -> None:
     parser.add_argument("--pause", type=float, required=True, help="seconds between two deltas")
     given = parser.parse_args()
     with given.log.open("w") as log:
-        asyncio.run(serve(given.port, log, given.pause))
+        uvloop.run(serve(given.port, log, given.pause))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ async def test_grpc_gives_the_same_answer(house: House) -> None:
     assert list(answer.sources) == [PROMPT.sources[0]]
     assert answer.usage == WRITTEN.usage
     assert [timing.stage for timing in answer.timings] == ["retrieve", "assemble", "generate"]
-    assert all(0 < timing.elapsed.ToMilliseconds() < 5_000 for timing in answer.timings)
+    assert all(0 < timing.elapsed.ToMicroseconds() < 5_000_000 for timing in answer.timings)
     assert (answer.instructions_version, answer.score_space, answer.epoch) == (
         "en-1",
         evidence_pb2.SCORE_SPACE_COSINE,

@@ -134,7 +134,8 @@ async def test_a_quiet_stream_says_that_it_is_alive(monkeypatch: pytest.MonkeyPa
     assert (first.content["stage"], last.content["milliseconds"]) == ("retrieve", 1_000)
     assert {beat.content[0] for beat in beats} == {"still here"}
     # The end of a stage came along with what followed, which is the end of the stream here.
-    assert client.sent[-1]["more_body"] is False
+    end = b'event: stage\ndata: {"stage":"retrieve","milliseconds":1000.0}\n\n'
+    assert client.sent[-1] == {"type": "http.response.body", "body": end, "more_body": False}
 
 
 async def test_before_the_first_event_nothing_is_sent_and_what_goes_wrong_is_raised(

@@ -1,9 +1,10 @@
 """Who knocks. The caller's token is a JWT of an outside issuer; it ends at the gateway."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from chassis.errors import Unauthenticated
 from chassis.health import Dependency
-from chassis.identity import LEEWAY, AccessLevel, Caller, claims_of
+from chassis.identity import LEEWAY, REMEMBERED, AccessLevel, Caller, claims_of
 from gateway.claims import PLAIN, Claims
 from gateway.keys import RSA_BITS, Keys
 
@@ -53,8 +54,11 @@ class Terms:
     claims: Claims = field(default_factory=Claims)
     skew: float = LEEWAY
 
-    def caller(self, token: str, key: PublicKey | jwt.PyJWK | str) -> Caller:
-        """The caller. Raises Unauthenticated that says no more than the kind of the fault."""
+    def read(self, token: str, key: PublicKey | jwt.PyJWK | str) -> tuple[Caller, float]:
+        """The caller, and the second in which the token is no longer believed.
+
+        Raises Unauthenticated that says no more than the kind of the fault.
+        """
         check_length(token)
         with _refusing():
             claims = jwt.decode(
@@ -66,7 +70,7 @@ class Terms:
                 leeway=self.skew,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        return self.claims.caller(claims)
+        return self.claims.caller(claims), float(claims["exp"]) + self.skew
 
 
 def check_length(token: str) -> None:
@@ -79,22 +83,35 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except jwt.ExpiredSignatureError as error:
-        raise Unauthenticated("the token has expired", reason="TOKEN_EXPIRED") from error
+        raise _expired() from error
     # Nested brackets in a header and infinite times pass the library's own checks.
     except (jwt.InvalidTokenError, RecursionError, OverflowError) as error:
         raise Unauthenticated("the token does not hold", reason="BAD_TOKEN") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Issuer:
-    """One whose key is known from the start."""
+def _expired() -> Unauthenticated:
+    return Unauthenticated("the token has expired", reason="TOKEN_EXPIRED")
 
-    terms: Terms
-    key: PublicKey | str
+
+def _unless_over(read: tuple[Caller, float], now: float) -> Caller:
+    caller, ends = read
+    if now >= ends:
+        raise _expired()
+    return caller
+
+
+class Issuer:
+    """One whose key is known from the start: what is signed is checked once, its end always."""
+
+    def __init__(
+        self, terms: Terms, key: PublicKey | str, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._read = lru_cache(REMEMBERED)(partial(terms.read, key=key))
+        self._clock = clock
 
     def verify(self, token: str) -> Caller:
         """The caller. Raises Unauthenticated, or Forbidden without an access level."""
-        return self.terms.caller(token, self.key)
+        return _unless_over(self._read(token), self._clock())
 
     async def caller(self, token: str) -> Caller:
         return self.verify(token)
@@ -106,27 +123,30 @@ class Issuer:
         """There is nothing to close."""
 
 
-@dataclass(frozen=True, slots=True)
 class PublishingIssuer:
-    """One whose keys are published, and change."""
+    """One whose keys are published, and change. A key that is fetched again checks anew."""
 
-    terms: Terms
-    keys: Keys
+    def __init__(self, terms: Terms, keys: Keys, *, clock: Callable[[], float] = time.time) -> None:
+        self._algorithms = terms.algorithms
+        self._keys = keys
+        self._read = lru_cache(REMEMBERED)(terms.read)
+        self._clock = clock
 
     async def caller(self, token: str) -> Caller:
         check_length(token)
         with _refusing():
             header = jwt.get_unverified_header(token)
         algorithm = header.get("alg")
-        if algorithm not in self.terms.algorithms:
+        if algorithm not in self._algorithms:
             raise Unauthenticated("the token does not hold", reason="BAD_TOKEN")
-        return self.terms.caller(token, await self.keys.key(header.get("kid"), algorithm))
+        key = await self._keys.key(header.get("kid"), algorithm)
+        return _unless_over(self._read(token, key), self._clock())
 
     def parts(self) -> Sequence[Dependency]:
-        return (Dependency("issuer", self.keys.check),)
+        return (Dependency("issuer", self._keys.check),)
 
     async def close(self) -> None:
-        await self.keys.close()
+        await self._keys.close()
 
 
 def issuer(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
@@ -10,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 
 from chassis.errors import Unauthenticated
 from chassis.identity import AccessLevel, Caller
-from gateway.identity import development_issuer, development_token, issuer
+from gateway.identity import Issuer, Terms, development_issuer, development_token, issuer
 
 NAME = "https://login.example.org"
-CLAIMS = {
+CLAIMS: dict[str, Any] = {
     "iss": NAME,
     "aud": "sluice",
     "exp": 4_000_000_000,
@@ -126,4 +127,16 @@ def test_a_development_token_ends() -> None:
     token = development_token("bo", "acme", AccessLevel.TEAM, lifetime=-60)
     with pytest.raises(Unauthenticated) as refused:
         development_issuer().verify(token)
+    assert refused.value.reason == "TOKEN_EXPIRED"
+
+
+def test_a_token_that_was_believed_ends_as_well() -> None:
+    key, ends = ed25519.Ed25519PrivateKey.generate(), CLAIMS["exp"]
+    clock = iter((ends - 60, ends + 4.9, ends + 5))
+    terms = Terms(NAME, "sluice", ("EdDSA",), skew=5)
+    trusted = Issuer(terms, key.public_key(), clock=lambda: next(clock))
+    token = jwt.encode(CLAIMS, key, algorithm="EdDSA")
+    assert [trusted.verify(token) for _ in range(2)] == [ANA, ANA]
+    with pytest.raises(Unauthenticated) as refused:
+        trusted.verify(token)
     assert refused.value.reason == "TOKEN_EXPIRED"

@@ -1,9 +1,9 @@
 """One physical call: reserved in the shared bucket, bounded in time, its failures made ours."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from openai import AsyncOpenAI
 
@@ -13,6 +13,9 @@ from chassis.deadlines import Deadline
 from chassis.errors import DeadlineExceeded, SluiceError
 from providers import classify, failures, quota
 from providers.credentials import Tokens
+from providers.time_limit import TimeLimit
+
+T = TypeVar("T")
 
 # Batch work that was started without a deadline still does not wait for ever.
 BATCH_WAIT = 600.0
@@ -70,11 +73,16 @@ class Attempts:
         """
         async with self._reserved(tokens, workload) as reservation:
             request, own = deadlines.current(), Deadline.after(self.timeout)
-            attempt = Attempt(self.pool, self.bucket, reservation, request, own)
-            if attempt.remaining() <= 0:
-                reservation.not_begun()
-                raise attempt.late()
-            yield attempt
+            left = min(end.remaining() for end in (request, own) if end)
+            limit = TimeLimit(left)
+            attempt = Attempt(self.pool, self.bucket, reservation, request, own, limit)
+            try:
+                if left <= 0:
+                    reservation.not_begun()
+                    raise attempt.late()
+                yield attempt
+            finally:
+                limit.close()
             if attempt.failure is None:
                 self.bucket.available()
 
@@ -99,11 +107,8 @@ class Attempt:
     reservation: Reservation
     request: Deadline | None
     own: Deadline
+    limit: TimeLimit
     failure: SluiceError | None = None
-
-    def remaining(self) -> float:
-        """Seconds left for it; zero or below when spent."""
-        return min(end.remaining() for end in (self.request, self.own) if end)
 
     def late(self) -> SluiceError:
         """Whose time it is that ends first."""
@@ -111,22 +116,20 @@ class Attempt:
             return DeadlineExceeded("the time for this request is over")
         return failures.AttemptTimeout("the model provider did not answer in time")
 
-    @asynccontextmanager
-    async def bounded(self) -> AsyncIterator[None]:
-        """For the body's waits on the provider, of which one call may have several.
+    async def bounded(self, wait: Callable[[], Awaitable[T]]) -> T:
+        """What the provider says to a wait, of which one call may have several.
 
         The pool is told of a failure before it is raised: after a throttle no process starts
         another. Only what runs in here is bounded and classified, so the time that is over never
         cancels anything else. Raises DeadlineExceeded, and for the call's own failures one of
         `failures`.
         """
-        if self.remaining() <= 0:
+        if self.limit.over:
             # The reader took the time, which says nothing of the provider.
             self.failure = self.late()
             raise self.failure
         try:
-            async with self._in_time():
-                yield
+            return await self._in_time(wait)
         except classify.RAISED as error:
             if classify.never_connected(error):
                 self.reservation.not_begun()
@@ -150,12 +153,11 @@ class Attempt:
         elif isinstance(failure, failures.ANSWERED):
             self.bucket.available()
 
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
+    async def _in_time(self, wait: Callable[[], Awaitable[T]]) -> T:
         try:
-            async with asyncio.timeout(self.remaining()) as clock:
-                yield
+            with self.limit:
+                return await wait()
         except TimeoutError as error:
-            if not clock.expired():
+            if not self.limit.over:
                 raise
             raise self.late() from error

@@ -70,8 +70,7 @@ class Reply:
 
     async def __anext__(self) -> str:
         while not self._has_ended:
-            async with self._attempt.bounded():
-                text = await self._next()
+            text = await self._attempt.bounded(self._next)
             if text:
                 return text
         raise StopAsyncIteration
@@ -204,8 +203,7 @@ class ChatClient:
         async with self._attempts.begun(tokens, workload) as attempt:
             begins()
             with operation("chat", self._endpoint.model) as used:
-                async with attempt.bounded():
-                    stream = await self._create(messages, schema)
+                stream = await attempt.bounded(lambda: self._create(messages, schema))
                 async with stream as chunks:
                     reply = Reply(chunks, attempt, self._endpoint.model)
                     try:

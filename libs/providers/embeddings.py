@@ -74,11 +74,10 @@ class EmbeddingClient:
             return []
         async with self._attempts.begun(estimate(tokens, inputs), workload) as attempt:
             with operation("embeddings", self._model) as used:
-                async with attempt.bounded():
-                    reply = await self._asked(inputs)
-                    used.input_tokens = _tokens(reply.usage)
-                    if used.input_tokens is not None:
-                        attempt.reservation.report(used.input_tokens)
+                reply = await attempt.bounded(lambda: self._asked(inputs))
+                used.input_tokens = _tokens(reply.usage)
+                if used.input_tokens is not None:
+                    attempt.reservation.report(used.input_tokens)
         if used.input_tokens is not None and min(tokens) > 0:
             quota.compare(used.input_tokens, sum(tokens), self._attempts.pool)
         return self._ordered(reply.data, len(inputs))

@@ -10,9 +10,9 @@ import pytest
 
 from capacity import CapacityCircuitOpen, CapacityRefused, Workload
 from capacity.circuit import FAILURES
-from chassis.deadlines import Deadline
 from providers import failures
 from providers.chat import ChatClient, Completion, Reply
+from providers.time_limit import TimeLimit
 from tests.providers.asking import ESTIMATE, INPUT, MESSAGES, TEXT, Make
 from tests.scripted_provider import replies
 from tests.scripted_provider.pool import Pool
@@ -136,8 +136,9 @@ async def test_an_error_of_the_readers_own_passes_as_it_is(
 
 async def used_up(reply: Reply) -> None:
     """The reader's own work, which outlasts the attempt."""
-    reply._attempt.own = Deadline.after(0.05)
-    await asyncio.sleep(reply._attempt.remaining() + 0.01)
+    reply._attempt.limit.close()
+    reply._attempt.limit = TimeLimit(0.05)
+    await asyncio.sleep(0.06)
 
 
 async def test_the_end_of_its_time_never_interrupts_what_the_reader_does(

@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LLM_STAMP := $(VENV)/.installed-llm
+BENCH_VENV := .venv-bench
+BENCH_STAMP := $(BENCH_VENV)/.installed
 # Settings file in local/profiles that `make up` starts.
 PROFILE ?= embedded
 # Test processes at once: many tests wait. 0 runs everything in one, which is slower and steadier.
@@ -11,7 +13,7 @@ WORKERS ?= 3
 CODE := libs services gateway cli local evals bench deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-llm demo up test lint type proto proto-check bench soak browser audit lock
+.PHONY: help setup setup-llm setup-bench demo up test lint type proto proto-check bench soak browser audit lock
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +32,14 @@ setup-llm: $(LLM_STAMP)
 # After the others: they are synchronised, which takes away what is not among them.
 $(LLM_STAMP): requirements-llm.txt $(STAMP)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-llm.txt
+	@touch $@
+
+setup-bench: $(BENCH_STAMP)
+
+# Not among ours: it asks for other versions.
+$(BENCH_STAMP): requirements-bench.txt $(STAMP)
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BENCH_VENV)/bin/python --require-hashes requirements-bench.txt
 	@touch $@
 
 PROTOC := $(BIN)/python -m grpc_tools.protoc -Iproto
@@ -63,15 +73,16 @@ browser: $(STAMP) ## try the web page in Chromium, if this machine has one
 soak: $(STAMP) ## run the long versions of the tests
 	$(BIN)/pytest -m soak
 
-bench: $(STAMP) ## run the benchmarks; each prints one JSON document
-	@for file in bench/*.py; do echo "== $$file" >&2; $(BIN)/python -m bench.$$(basename $$file .py) --json || exit 1; done
+bench: $(STAMP) ## run the benchmarks and print one table (make setup-bench: with LiteLLM beside them)
+	$(BIN)/python -m bench
 
 LOCKED := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
-# Both locks, after pyproject.toml asks for something else: versions that are locked stay.
+# The locks, after pyproject.toml asks for something else: versions that are locked stay.
 lock:
 	$(LOCKED) --extra local --extra dev pyproject.toml -o requirements.txt
 	$(LOCKED) -c requirements.txt pyproject.toml -o requirements-runtime.txt
+	$(LOCKED) --group pyproject.toml:peers -o requirements-bench.txt
 
 # Needs the package index's vulnerability data: where that cannot be reached nothing is audited, and
 # the target fails rather than say so in passing.

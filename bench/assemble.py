@@ -5,9 +5,14 @@ Prints JSON: seconds of both, their ratio, and that both came to the same messag
 
 import argparse
 import json
+import os
 import random
 import time
+from collections.abc import Callable
+from typing import Any
 
+from bench.parts.files import WORDS
+from bench.parts.rows import Reach, row
 from corpus.tokens import vocabulary
 from services.assemble import message
 from services.assemble.admit import Count
@@ -16,105 +21,90 @@ from services.assemble.budget import Budget
 from services.assemble.candidate import Block, Candidate, Position, in_order
 from services.assemble.instructions import load
 
-CANDIDATES = 2_000
+CANDIDATES, FEW = 2_000, 20
+CONTEXT = 32_768  # tokens
+REPEATED = 20
+BESIDE = "recounting the whole message"
+SOON, FASTER = Reach(3, "figure"), Reach(50, least=True)
 DOCUMENTS = 100
 BLOCKS_EACH, STEP = 3, 2
 WORDS_EACH = 25
-WORDS = [
-    "the",
-    "primary",
-    "disk",
-    "volume",
-    "replica",
-    "queue",
-    "alert",
-    "restart",
-    "drain",
-    "promote",
-    "check",
-    "before",
-    "after",
-    "until",
-    "never",
-    "always",
-    "unless",
-    "writer",
-    "reader",
-    "node",
-    "host",
-    "limit",
-    "threshold",
-    "minutes",
-    "gigabytes",
-    "owner",
-    "page",
-    "escalate",
-    "runbook",
-    "section",
-    "table",
-    "command",
-    "output",
-    "expected",
-    "error",
-    "timeout",
-]
+Report = dict[str, Any]
+
 QUESTION = "What has to be checked before a replica is promoted?"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--context", type=int, default=32_768, help="context limit in tokens")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    options = parser.parse_args()
-    context: int = options.context
+def measure(candidates: int = CANDIDATES, context: int = CONTEXT) -> Report:
+    load = round(os.getloadavg()[0], 1)
     encoding = vocabulary("o200k_base")
 
     def count(text: str) -> int:
         return len(encoding.encode_ordinary(text))
 
-    task = Task(
+    few, task = _task(FEW, context), _task(candidates, context)
+    ours = min(_seconds(lambda: assemble(few, count)) for _ in range(REPEATED))
+    begin = time.perf_counter()
+    assembly = assemble(task, count)
+    seconds = time.perf_counter() - begin
+    begin = time.perf_counter()
+    recounted = _recounted(task, count)
+    theirs = time.perf_counter() - begin
+    few_theirs = min(_seconds(lambda: _recounted(few, count)) for _ in range(REPEATED))
+    return {
+        "load": load,
+        "candidates": candidates,
+        "context": context,
+        "sources": len(assembly.sources),
+        "tokens": assembly.tokens,
+        "few_seconds": round(ours, 5),
+        "seconds": round(seconds, 4),
+        "recounting_seconds": round(theirs, 3),
+        "ratio": round(theirs / seconds, 1),
+        "same_message": assembly.user == recounted,
+        "rows": [
+            row(f"{FEW} candidates", 1e3 * ours, "ms", SOON, beside=BESIDE, than=1e3 * few_theirs),
+            row(
+                f"{candidates} candidates, times as fast",
+                theirs / seconds,
+                "",
+                FASTER,
+                beside=BESIDE,
+                ratio=theirs / seconds,
+            ),
+        ],
+    }
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def _task(candidates: int, context: int) -> Task:
+    return Task(
         question=QUESTION,
-        candidates=_candidates(random.Random(1)),  # noqa: S311 - the same texts in every run
+        candidates=_candidates(random.Random(1), candidates),  # noqa: S311 - the same in every run
         instructions=load()["en"],
         budget=Budget(context, 800, 256),
         selection=Selection.UNIQUE,
         injection=Injection.DROP,
-        max_sources=CANDIDATES,
+        max_sources=candidates,
     )
-    begin = time.perf_counter()
-    assembly = assemble(task, count)
-    ours = time.perf_counter() - begin
-    begin = time.perf_counter()
-    recounted = _recounted(task, count)
-    theirs = time.perf_counter() - begin
-    report = {
-        "candidates": CANDIDATES,
-        "context": context,
-        "sources": len(assembly.sources),
-        "tokens": assembly.tokens,
-        "seconds": round(ours, 4),
-        "recounting_seconds": round(theirs, 3),
-        "ratio": round(theirs / ours, 1),
-        "same_message": assembly.user == recounted,
-    }
-    if options.json:
-        print(json.dumps(report))
-        return
-    for name, value in report.items():
-        print(f"{name:20} {value}")
 
 
-def _candidates(chance: random.Random) -> tuple[Candidate, ...]:
+def _candidates(chance: random.Random, count: int) -> tuple[Candidate, ...]:
+    chunks = -(-count // DOCUMENTS)
     texts = {
         Position(f"runbook-{document}", "r1", "s1", ordinal, 0): _text(chance)
         for document in range(DOCUMENTS)
-        for ordinal in range(CANDIDATES // DOCUMENTS * STEP + BLOCKS_EACH)
+        for ordinal in range(chunks * STEP + BLOCKS_EACH)
     }
     places = list(texts)
     each = len(places) // DOCUMENTS
     return tuple(
         _candidate(index, [(at, texts[at]) for at in _window(places, each, index)], chance.random())
-        for index in range(CANDIDATES)
+        for index in range(count)
     )
 
 
@@ -162,6 +152,16 @@ def _recounted(task: Task, count: Count) -> str:
 
 def _joined(blocks: list[Block]) -> str:
     return message.BLOCK_BREAK.join(block.text for block in blocks)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--candidates", type=int, default=CANDIDATES)
+    parser.add_argument("--context", type=int, default=CONTEXT, help="context limit in tokens")
+    parser.add_argument("--json", action="store_true", help="one line, for programs")
+    given = parser.parse_args()
+    found = measure(given.candidates, given.context)
+    print(json.dumps(found, indent=None if given.json else 2))
 
 
 if __name__ == "__main__":

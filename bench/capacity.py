@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.parts import server, windows
+from bench.parts.rows import Reach, row
 from bench.parts.server import Server
 from bench.parts.watched import Seen, watching
 from bench.parts.windows import Change, percentile
@@ -27,6 +28,8 @@ PROCESSES = (1, 4, 8)
 SECONDS = 3.0
 LARGEST = 100  # tokens of one reservation
 AHEAD = 0.3  # seconds from an order to its start
+BESIDE = "an empty EVALSHA"
+STEP, RATE = Reach(1.3), Reach(0.5, least=True)
 OPENS = 4.5  # seconds until a new pool is open and full
 # A hundredth of a token: the sums of floats that the bound is held against.
 LEAST = 0.01
@@ -91,11 +94,34 @@ def main() -> None:
     given = parser.parse_args()
     with server.running() as redis:
         runs = {str(count): measure(redis, count, given.seconds) for count in given.processes}
-    report = {"seconds": given.seconds, "processes": runs}
+    report = {"seconds": given.seconds, "processes": runs, "rows": _rows(runs)}
     print(json.dumps(report) if given.json else readable(runs))
 
 
-def measure(redis: Server, count: int, seconds: float) -> dict[str, object]:
+def _rows(runs: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the largest number of processes did, and all of them together."""
+    most, run = list(runs.items())[-1]
+    over = sum(sum(part.values()) for run in runs.values() for part in run["overshoot"].values())
+    steps = [
+        row(
+            f"{step}, round trip, {most} processes",
+            cost["p50"],
+            "",
+            STEP,
+            beside=BESIDE,
+            ratio=cost["p50"],
+        )
+        for step, cost in run["cost"].items()
+    ]
+    rate = run["throughput"]
+    return [
+        row("overshoot in any window", over, "", Reach(0, "figure")),
+        *steps,
+        row(f"decisions a second, {most} processes", rate, "", RATE, beside=BESIDE, ratio=rate),
+    ]
+
+
+def measure(redis: Server, count: int, seconds: float) -> dict[str, Any]:
     """One report for so many processes."""
     pools = {name: uuid.uuid4().hex for name in ("tokens", "requests", "places", "wait", "free")}
     limits = {

@@ -8,10 +8,7 @@ second of the unchanged run, texts embedded after one edit, and the largest memo
 import argparse
 import asyncio
 import json
-import os
-import random
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,8 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.assemble import WORDS
-from bench.parts import server
+from bench.parts import programs, server
+from bench.parts.files import write
+from bench.parts.processes import megabytes
+from bench.parts.rows import Reach, row
 from capacity import Limits, SharedBucket
 from chassis import logs
 from chassis.identity import AccessLevel
@@ -33,19 +32,15 @@ from cli.sync import AT_ONCE, Plan, Report, sync
 from corpus import tokens
 from corpus.profile import DEFAULT, profile
 from local import ports
-from local.readiness import grpc_ready
 from providers.embeddings import EmbeddingClient
 from services.ingest.chunk import Chunk, Chunking
 from services.ingest.embed import Batching
 from services.ingest.prepare import Header, Preparation
 
 FILES = 300
-SECTIONS = 4
-WORDS_EACH = 60
 RATE = 40.0  # inputs a second: a few times the bundled model's own speed
-STARTS_WITHIN = 60.0
-LOOK_EVERY = 0.1
 SOURCE = "bench"
+UNCHANGED = Reach(200, "figure", least=True)
 # Wide enough that the provider alone sets the pace.
 UNLIMITED = Limits(
     requests_per_minute=6e6, tokens_per_minute=6e8, in_flight=64, max_reservation=32_000
@@ -83,51 +78,14 @@ def running(rate: float) -> Iterator[House]:
             "SLUICE_EMBEDDING_IN_FLIGHT": str(UNLIMITED.in_flight),
             "SLUICE_PORT": str(stage),
         }
-        modules = {
-            "provider": ("bench.parts.embeddings", "--port", str(provider), "--rate", str(rate)),
-            "qdrant": ("local.qdrant_node",),
-            "ingest": ("services.ingest",),
-        }
-        for name, words in modules.items():
-            log = ending.enter_context((folder / f"{name}.log").open("wb"))
-            process = subprocess.Popen(  # noqa: S603 - our own programs
-                [sys.executable, "-m", *words],
-                env={**os.environ, **told},
-                stdout=log,
-                stderr=log,
-            )
-            ending.callback(_end, process)
-            house.processes[name] = process
-        _await_ready(stage)
+        words = ["bench.parts.embeddings", "--port", str(provider), "--rate", str(rate)]
+        house.processes["provider"] = programs.start(ending, words, told)
+        for name, module, port in (
+            ("qdrant", "local.qdrant_node", qdrant),
+            ("ingest", "services.ingest", stage),
+        ):
+            house.processes[name] = programs.started(ending, [module], told, port)
         yield house
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-
-
-def _await_ready(stage: int) -> None:
-    deadline = time.monotonic() + STARTS_WITHIN
-    while not asyncio.run(_ready(stage)):
-        if time.monotonic() > deadline:
-            raise SystemExit("the stage does not start")
-        time.sleep(LOOK_EVERY)
-
-
-async def _ready(stage: int) -> bool:
-    return await grpc_ready(stage)()
-
-
-def write(folder: Path, files: int) -> None:
-    """A folder of documents that share no text."""
-    draw = random.Random(files)  # noqa: S311 - words of documents
-    for number in range(files):
-        sections = (
-            f"## Part {part}\n\n{' '.join(draw.choices(WORDS, k=WORDS_EACH))} {number}.{part}.\n"
-            for part in range(SECTIONS)
-        )
-        (folder / f"{number:05}.md").write_text(f"# Document {number}\n\n" + "\n".join(sections))
 
 
 def prepared(folder: Path) -> list[Sequence[Chunk]]:
@@ -176,13 +134,6 @@ async def bring(house: House, folder: Path) -> tuple[float, Report]:
     return time.perf_counter() - began, report
 
 
-def largest_memory(process: subprocess.Popen[bytes]) -> int:
-    """Most memory that the process ever had, in MB."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return round(int(line.split()[1]) / 1024)
-
-
 def measure(files: int, rate: float) -> dict[str, Any]:
     with running(rate) as house, TemporaryDirectory() as name:
         folder = Path(name)
@@ -196,7 +147,7 @@ def measure(files: int, rate: float) -> dict[str, Any]:
         edited = folder / "00000.md"
         edited.write_text(edited.read_text().replace("Part 0\n\n", "Part 0\n\nNew words. "))
         edit, changed = asyncio.run(bring(house, folder))
-        memory = {name: largest_memory(one) for name, one in house.processes.items()}
+        memory = {name: round(megabytes(one.pid, "VmHWM")) for name, one in house.processes.items()}
     embedding = (before + after) / 2
     return {
         "files": files,
@@ -213,6 +164,17 @@ def measure(files: int, rate: float) -> dict[str, Any]:
         "edit_seconds": round(edit, 3),
         "edit_embedded": changed.embedded,
         "largest_memory_mb": memory,
+        "rows": [
+            row(
+                "bringing a folder in, its embedding included",
+                first,
+                "s",
+                Reach(1.1),
+                beside="its embedding alone",
+                than=embedding,
+            ),
+            row("the same folder again", files / again, "files/s", UNCHANGED),
+        ],
     }
 
 

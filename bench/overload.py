@@ -24,6 +24,8 @@ import httpx
 
 from bench.parts import server, suite
 from bench.parts.deltas import SHORT
+from bench.parts.processes import megabytes
+from bench.parts.rows import Reach, row
 from bench.parts.suite import Suite
 from local import ports
 from local.ports import LOOPBACK
@@ -38,13 +40,7 @@ PACE = 5.0  # deltas a second
 LOOK_EVERY = 0.5
 STARTS_WITHIN = 60.0
 QUESTION = "How often is the level of the harbour tanks measured?"
-# Nobody is refused for having asked too often, nor answered from memory.
-BOUNDLESS = {
-    "SUBJECT_REQUESTS_PER_MINUTE": "6e6",
-    "SUBJECT_REQUEST_BURST": "1e6",
-    "TENANT_REQUESTS_PER_MINUTE": "6e6",
-    "TENANT_REQUEST_BURST": "1e6",
-}
+# Nor is anybody answered from memory.
 ROOM = {
     "MAX_IN_FLIGHT": str(LIMIT),
     "SHARED_MAX_IN_FLIGHT": str(LIMIT),
@@ -57,7 +53,7 @@ Report = dict[str, Any]
 def overloaded(times: float, seconds: float) -> Report:
     """The suite without load, then with too much."""
     pause = ANSWER / SHORT
-    with suite.running(pause, {**BOUNDLESS, **ROOM}) as started:
+    with suite.running(pause, {**suite.BOUNDLESS, **ROOM}) as started:
         called(started, 5, 2)  # what is loaded at first use
         alone, _ = called(started, UNLOADED_RATE, seconds / 2)
         rate = times * LIMIT / ANSWER
@@ -84,13 +80,7 @@ def called(started: Suite, rate: float, seconds: float) -> tuple[Report, Report]
     """What the callers saw, and the gateway's memory meanwhile."""
     port = started.ports["gateway"]
     words = _words(port=port, tenant=suite.TENANT, rate=rate, seconds=seconds, question=QUESTION)
-    return _watched("bench.parts.callers", words, _gateway_of(started))
-
-
-def _gateway_of(started: Suite) -> int:
-    parts = json.loads((started.data / "suite.json").read_text())["parts"]
-    (pid,) = [part["pid"] for part in parts if part["name"] == "gateway"]
-    return int(pid)
+    return _watched("bench.parts.callers", words, started.pids()["gateway"])
 
 
 def _parted(ends: Mapping[str, Sequence[float]]) -> tuple[list[float], list[float]]:
@@ -142,7 +132,7 @@ def _alone(stages: int, grpc: int, http: int, redis: str, streams: int) -> dict[
         "MAX_CONNECTIONS": str(2 * streams),
         "ANSWER_DEADLINE": "600",
         "ADMISSION_DECISION_SECONDS": "5",
-        **BOUNDLESS,
+        **suite.BOUNDLESS,
         **{f"{name}_TARGET": target for name in ("RETRIEVE", "ASSEMBLE", "GENERATE")},
     }
     return {f"SLUICE_{name}": value for name, value in settings.items()}
@@ -171,26 +161,19 @@ def _words(**options: object) -> list[str]:
 
 def _watched(module: str, words: Sequence[str], pid: int) -> tuple[Report, Report]:
     """What the program prints, and the megabytes of the process `pid` while it runs."""
-    sizes = [_megabytes(pid)]
+    sizes = [megabytes(pid)]
     with TemporaryDirectory() as folder:
         said = Path(folder) / "said"
         with said.open("wb") as output:
             program = subprocess.Popen([sys.executable, "-m", module, *words], stdout=output)  # noqa: S603 - our own
         while program.poll() is None:
             time.sleep(LOOK_EVERY)
-            sizes.append(_megabytes(pid))
+            sizes.append(megabytes(pid))
         if program.returncode:
             raise SystemExit(f"{module} failed")
         found: Report = json.loads(said.read_text())
     half = len(sizes) // 2
     return found, {"begin": sizes[0], "half": sizes[half], "end": sizes[-1], "most": max(sizes)}
-
-
-def _megabytes(pid: int) -> float:
-    """Resident memory, as Linux tells it."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (kilobytes,) = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
-    return round(int(kilobytes) / 1_024, 1)
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float]:
@@ -202,11 +185,26 @@ def quantiles(seconds: Sequence[float]) -> dict[str, float]:
 
 def measure(times: float = TIMES, seconds: float = SECONDS, streams: int = STREAMS) -> Report:
     load = round(os.getloadavg()[0], 1)
-    return {
-        "load": load,
-        "overload": overloaded(times, seconds),
-        "streams": streamed(streams, seconds),
-    }
+    found, read = overloaded(times, seconds), streamed(streams, seconds)
+    return {"load": load, "overload": found, "streams": read, "rows": _rows(found, read)}
+
+
+def _rows(found: Report, read: Report) -> list[Report]:
+    return [
+        row(
+            "p99 of answers at five times the rate",
+            found["answered_ms"]["p99"],
+            "ms",
+            beside="without load",
+            than=found["unloaded_ms"]["p99"],
+        ),
+        row(
+            f"broken of {read['streams']} streams at once",
+            read["broken"],
+            "",
+            Reach(0, "figure"),
+        ),
+    ]
 
 
 def main() -> None:

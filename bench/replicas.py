@@ -20,6 +20,7 @@ from redis import Redis
 from bench.parts import arrivals, house
 from bench.parts.house import House
 from bench.parts.load import Load
+from bench.parts.rows import Reach, row
 from capacity import Limits
 from capacity.bucket import LEASE, LOCAL_SHARE
 from capacity.pool import MICROSECONDS
@@ -135,7 +136,15 @@ def main() -> None:
     parser.add_argument("--loads", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     given = parser.parse_args()
     loads = {name: measure(VARIANTS[name], given.processes, given.seconds) for name in given.loads}
-    report = {"seconds": given.seconds, "processes": given.processes, "loads": loads}
+    report = {
+        "seconds": given.seconds,
+        "processes": given.processes,
+        "loads": loads,
+        "rows": [
+            row(f"calls over the allowance, replicas {name}", run["over"], "", Reach(0, "figure"))
+            for name, run in loads.items()
+        ],
+    }
     print(json.dumps(report) if given.json else readable(loads))
 
 

@@ -9,10 +9,7 @@ query with RRF inside Qdrant, for comparison. Prints JSON: milliseconds by mode,
 import argparse
 import asyncio
 import json
-import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -25,9 +22,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import grpc
 from qdrant_client import AsyncQdrantClient, models
 
-from bench.assemble import WORDS
-from bench.parts import embeddings, server
+from bench.parts import embeddings, programs, server
 from bench.parts.echo import SERVICE
+from bench.parts.files import WORDS
+from bench.parts.rows import Reach, row
 from bench.parts.windows import percentile
 from chassis import channels
 from chassis.errors import Exhausted
@@ -37,7 +35,6 @@ from corpus.epochs import LIVE
 from corpus.points import Kind, State, StoredBlock, StoredPassage, point_id, to_payload
 from corpus.scope import Scope
 from local import ports
-from local.readiness import grpc_ready
 from services.retrieve.index import NEAREST
 from sluice.retrieve.v1 import retrieve_pb2 as pb
 from sluice.retrieve.v1.retrieve_pb2_grpc import RetrieveServiceStub
@@ -76,8 +73,8 @@ class House:
 
 
 @contextmanager
-def running() -> Iterator[House]:
-    """An empty index, a model that answers at once, the stage, and the hop."""
+def running(passages: int) -> Iterator[House]:
+    """An index of so many passages, a model that answers at once, the stage, and the hop."""
     house = House(*ports.free(3))
     (model,) = ports.free(1)
     with ExitStack() as ending:
@@ -94,37 +91,12 @@ def running() -> Iterator[House]:
             "SLUICE_SEARCH_CANDIDATES": str(CANDIDATES),
             "SLUICE_PORT": str(house.stage),
         }
-        for words in (
-            ("bench.parts.embeddings", "--port", str(model)),
-            ("bench.parts.echo", "--port", str(house.echo)),
-            ("local.qdrant_node",),
-            ("services.retrieve",),
-        ):
-            process = subprocess.Popen(  # noqa: S603 - our own programs
-                [sys.executable, "-m", *words],
-                env={**os.environ, **told},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            ending.callback(_end, process)
+        programs.start(ending, ["bench.parts.embeddings", "--port", str(model)], told)
+        programs.start(ending, ["bench.parts.echo", "--port", str(house.echo)], told)
+        programs.started(ending, ["local.qdrant_node"], told, house.qdrant)
+        asyncio.run(filled(house, passages))
+        programs.started(ending, ["services.retrieve"], told, house.stage)
         yield house
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-
-
-def _await_ready(port: int) -> None:
-    deadline = time.monotonic() + STARTS_WITHIN
-    while not asyncio.run(_ready(port)):
-        if time.monotonic() > deadline:
-            raise SystemExit(f"what listens on port {port} does not start")
-        time.sleep(LOOK_EVERY)
-
-
-async def _ready(port: int) -> bool:
-    return await grpc_ready(port)()
 
 
 async def fill(client: AsyncQdrantClient, passages: int) -> None:
@@ -370,17 +342,30 @@ def _p50(seconds: Sequence[float]) -> float:
 
 
 def measure(passages: int, rounds: int) -> dict[str, Any]:
-    with running() as house:
-        _await_ready(house.qdrant)
-        asyncio.run(filled(house, passages))
-        _await_ready(house.stage)
+    with running(passages) as house:
         times = asyncio.run(timed(house, rounds))
+    modes = {mode: _figures(times, mode) for mode in MODES}
     return {
         "passages": passages,
         "rounds": rounds,
-        "modes": {mode: _figures(times, mode) for mode in MODES},
+        "modes": modes,
         "in_qdrant_ms": _p50(times["in_qdrant"]),
+        "rows": _rows(modes),
     }
+
+
+def _rows(modes: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+    return [
+        row(
+            f"a search, {mode}",
+            figures["stage_ms"],
+            "ms",
+            Reach(1.15),
+            beside="the client's same query, and an echo",
+            than=figures["bare_ms"] + figures["echo_ms"],
+        )
+        for mode, figures in modes.items()
+    ]
 
 
 def main() -> None:

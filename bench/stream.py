@@ -27,6 +27,7 @@ from redis import Redis
 
 from bench.parts import browser, suite
 from bench.parts.deltas import OPENING
+from bench.parts.rows import Reach, row
 from bench.parts.suite import DOCUMENT, Suite
 from chassis import channels
 from chassis.identity import AccessLevel, Caller, Minter, development_key
@@ -283,9 +284,34 @@ async def measured(suite: Suite, rounds: int, leavers: int, streams: int, each: 
 def measure(
     rounds: int = ROUNDS, leavers: int = LEAVING, streams: int = STREAMS, each: int = EACH
 ) -> Report:
+    load = round(os.getloadavg()[0], 1)
     with suite.running(PAUSE) as started:
         found = asyncio.run(measured(started, rounds, leavers, streams, each))
-    return {"rounds": rounds, "leavers": leavers, "load": round(os.getloadavg()[0], 1), **found}
+    return {
+        "rounds": rounds,
+        "leavers": leavers,
+        "load": load,
+        **found,
+        "rows": _rows(found),
+    }
+
+
+def _rows(found: Report) -> list[Report]:
+    direct = found["first_ms"]["direct"]["p50"]
+    firsts = [
+        row(
+            f"first text above the direct call, {name}",
+            found["above_direct_ms"][name]["p50"],
+            "ms",
+            most,
+            beside="the direct call",
+            than=direct,
+            ratio=found["first_ms"][name]["p50"] / direct,
+        )
+        for name, most in (("gateway", Reach(8, "figure")), ("stage", Reach(5, "figure")))
+    ]
+    lost = sum(each["lost"] for each in found["many"].values())
+    return [*firsts, row("deltas lost of many streams", lost, "", Reach(0, "figure"))]
 
 
 def main() -> None:

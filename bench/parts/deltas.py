@@ -43,10 +43,10 @@ class Provider:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Health checks open a connection and say nothing.
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            path, body = await _read(reader)
+            path, body = await read(reader)
             while path.endswith("/embeddings"):
-                writer.write(_embedded(body))
-                path, body = await _read(reader)
+                writer.write(embedded(body))
+                path, body = await read(reader)
             asked = ASKED.search(body)
             await self._answer(int(asked[1]) if asked else SHORT, reader, writer)
         writer.close()
@@ -71,7 +71,7 @@ class Provider:
     async def _stream(self, deltas: int, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD)
         began = time.monotonic()
-        before, after = _chunk({"content": WORD}).split(WORD.encode())
+        before, after = chunk({"content": WORD}).split(WORD.encode())
         for number in range(deltas):
             # A timer a delta and nothing else: many streams at once are to keep their pace.
             await asyncio.sleep(max(0.0, began + number * self._pause - time.monotonic()))
@@ -79,17 +79,17 @@ class Provider:
             if number:
                 writer.write(b"%b %b%b" % (before, word.encode(), after))
             else:
-                writer.write(_chunk({"content": OPENING + word}))
-        writer.write(_chunk({"content": CLOSING}) + _chunk({}, "stop"))
+                writer.write(chunk({"content": OPENING + word}))
+        writer.write(chunk({"content": CLOSING}) + chunk({}, "stop"))
         usage = {"prompt_tokens": 100, "completion_tokens": deltas}
-        writer.write(_event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+        writer.write(event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
         await writer.drain()
 
     def _tell(self, kind: str, number: int) -> None:
         print(kind, time.monotonic_ns() // 1_000, number, file=self._log, flush=True)
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[str, str]:
+async def read(reader: asyncio.StreamReader) -> tuple[str, str]:
     """The path and the body of a request."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     length = re.search(r"content-length: *(\d+)", head)
@@ -97,7 +97,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, str]:
     return head.split(" ")[1], body.decode()
 
 
-def _embedded(asked: str) -> bytes:
+def embedded(asked: str) -> bytes:
     vector = [DIMENSIONS**-0.5] * DIMENSIONS
     data = [
         {"object": "embedding", "index": index, "embedding": vector}
@@ -108,11 +108,11 @@ def _embedded(asked: str) -> bytes:
     return head.encode() + b"\r\n" + body
 
 
-def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
-    return _event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+def chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
+    return event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
 
-def _event(data: dict[str, object]) -> bytes:
+def event(data: dict[str, object]) -> bytes:
     envelope = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
     return f"data: {json.dumps({**envelope, **data})}\n\n".encode()
 

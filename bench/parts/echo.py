@@ -1,9 +1,14 @@
-"""A bare gRPC server that says what it was told to keep: what one hop costs by itself."""
+"""A bare gRPC server that says what it was told to keep: what one hop costs by itself.
+
+Beside that it serves health, as everything here does.
+"""
 
 import argparse
 
 import grpc
 import uvloop
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health
 
 from local.ports import LOOPBACK
 
@@ -24,15 +29,22 @@ class Echo:
         return self._kept
 
 
-async def serve(port: int) -> None:
+def add(server: grpc.aio.Server) -> None:
     echo = Echo()
     methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-        "Keep": grpc.unary_unary_rpc_method_handler(echo.keep),
-        "Say": grpc.unary_unary_rpc_method_handler(echo.say),
+        name: grpc.unary_unary_rpc_method_handler(behaviour, request_deserializer=bytes)
+        for name, behaviour in (("Keep", echo.keep), ("Say", echo.say))
     }
-    server = grpc.aio.server()
     server.add_registered_method_handlers(SERVICE, methods)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+
+
+async def serve(port: int) -> None:
+    server = grpc.aio.server()
+    add(server)
+    servicer = health.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    await servicer.set("readiness", health_pb2.HealthCheckResponse.SERVING)
     server.add_insecure_port(f"{LOOPBACK}:{port}")
     await server.start()
     await server.wait_for_termination()

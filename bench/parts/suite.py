@@ -1,10 +1,11 @@
-"""The whole suite as `sluice up` starts it, before a provider that writes at a fixed pace."""
+"""The whole suite as `sluice up` starts it, before a scripted provider."""
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,14 @@ from types import MappingProxyType
 
 import httpx
 
+from bench.parts import files
 from local import ports
 
 STARTS_WITHIN = 120.0  # seconds
 ENDS_WITHIN = 60.0
 LOOK_EVERY = 0.1
 TENANT = "bench"
+CALLS = "calls.log"
 # One document, which the benchmark's question finds.
 DOCUMENT = """# Harbour tanks
 
@@ -32,6 +35,13 @@ WIDE = {
     "ANSWER_MAX_RESERVATION": "32000",
     "MAX_IN_FLIGHT": "64",
     "SHARED_MAX_IN_FLIGHT": "64",
+}
+# Nobody is refused for having asked too often.
+BOUNDLESS = {
+    "SUBJECT_REQUESTS_PER_MINUTE": "6e6",
+    "SUBJECT_REQUEST_BURST": "1e6",
+    "TENANT_REQUESTS_PER_MINUTE": "6e6",
+    "TENANT_REQUEST_BURST": "1e6",
 }
 
 
@@ -55,6 +65,11 @@ class Suite:
     def redis(self) -> str:
         return f"redis://{ports.LOOPBACK}:{self.ports['redis']}/0"
 
+    def pids(self) -> dict[str, int]:
+        """Of all its processes, by name."""
+        parts = json.loads((self.data / "suite.json").read_text())["parts"]
+        return {part["name"]: part["pid"] for part in parts if part["pid"]}
+
 
 @contextmanager
 def running(pause: float, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Suite]:
@@ -62,15 +77,33 @@ def running(pause: float, settings: Mapping[str, str] = MappingProxyType({})) ->
 
     `settings` go before those that are the same for every benchmark.
     """
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        told = ["--pause", str(pause), "--log", str(folder / CALLS)]
+        with _started(folder, ["bench.parts.deltas", *told], settings, 0) as suite:
+            yield suite
+
+
+@contextmanager
+def answering(settings: Mapping[str, str], others: int) -> Iterator[Suite]:
+    """As `running`, before a provider that answers at once. So many other documents are there."""
+    words = ["bench.parts.whole"]
+    with TemporaryDirectory() as name, _started(Path(name), words, settings, others) as suite:
+        yield suite
+
+
+@contextmanager
+def _started(
+    folder: Path, writing: Sequence[str], settings: Mapping[str, str], others: int
+) -> Iterator[Suite]:
+    (provider,) = ports.free(1)
+    suite = Suite(ports.all_free(), provider, folder / CALLS, folder / "suite")
     with ExitStack() as ending:
-        folder = Path(ending.enter_context(TemporaryDirectory()))
-        (provider,) = ports.free(1)
-        suite = Suite(ports.all_free(), provider, folder / "calls.log", folder / "suite")
-        told = {"--port": provider, "--log": suite.calls, "--pause": pause}
-        words = [str(word) for option in told.items() for word in option]
-        start(ending, folder, "bench.parts.deltas", words, os.environ)
+        module, *words = writing
+        start(ending, folder, module, [*words, "--port", str(provider)], os.environ)
         data, documents = suite.data, folder / "documents"
         documents.mkdir()
+        files.write(documents, others)
         (documents / "tanks.md").write_text(DOCUMENT)
         environment = {**os.environ, **_settings(suite, settings)}
         up = start(ending, folder, "cli.main", ["up", "--data", str(data)], environment)

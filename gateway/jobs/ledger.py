@@ -32,7 +32,8 @@ class Terms:
     """On which jobs are accepted. Times in seconds.
 
     A job expires after `lifetime` and is `kept` once it has ended. At most `backlog` may be open,
-    and none is accepted that would wait longer than `longest_wait`, at `starts_per_minute`.
+    half of them of one tenant, and none is accepted that would wait longer than `longest_wait`, at
+    `starts_per_minute`.
     """
 
     lifetime: float
@@ -86,6 +87,8 @@ class Ledger:
             round(terms.longest_wait * MILLISECONDS),
             round(60 * MILLISECONDS / terms.starts_per_minute),
             deferral.supersedes,
+            _digest(caller.tenant),
+            max(1, terms.backlog // 2),
         )
         if code:
             raise _refusal(code)

@@ -8,6 +8,7 @@
 -- queue    stream from which the workers' library takes ids
 -- job:ID   hash, see accept.lua; it stays for a while after the end
 -- key:X    id of the job that a caller's idempotency key stands for
+-- tenants  hash: name of a tenant -> how many of its jobs are open
 -- rights:X rights of an owner, a tenant's subject, as they were last verified
 -- pace     hash: when the next attempt may begin, and what is known of an outage
 --
@@ -15,6 +16,7 @@
 -- both to expired | cancelled | superseded. What has ended stays as it is.
 local ROOT = KEYS[1]
 local OPEN, DUE, QUEUE, PACE = ROOT .. 'open', ROOT .. 'due', ROOT .. 'queue', ROOT .. 'pace'
+local TENANTS = ROOT .. 'tenants'
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -39,7 +41,10 @@ local function finish(id, state, reason)
   redis.call('HDEL', job, 'lease', 'not_before', 'rights')
   redis.call('PEXPIRE', job, kept)
   if key and redis.call('GET', key) == id then redis.call('PEXPIRE', key, kept) end
-  redis.call('ZREM', OPEN, id)
+  local tenant = redis.call('ZREM', OPEN, id) == 1 and get(id, 'tenant')
+  if tenant and redis.call('HINCRBY', TENANTS, tenant, -1) < 1 then
+    redis.call('HDEL', TENANTS, tenant)
+  end
   redis.call('ZREM', DUE, id)
 end
 

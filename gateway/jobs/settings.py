@@ -33,7 +33,10 @@ class JobSettings(BaseSettings):
         examples=["86400"],
     )
     job_backlog: int = Field(
-        1_000, ge=1, description="jobs that may wait or be in work at once", examples=["1000"]
+        1_000,
+        ge=1,
+        description="jobs that may wait or be in work at once, half of them of one tenant",
+        examples=["1000"],
     )
     job_backlog_seconds: float = Field(
         900,

@@ -26,7 +26,7 @@ from tests.measured import values
 Client: TypeAlias = Any  # its types know both of the client's dialects
 
 ANA = Caller("ana", "acme", AccessLevel.TEAM, frozenset({"sre", "dba"}), frozenset({"editor"}))
-TERMS = Terms(3_600, kept=60, backlog=3, longest_wait=600, starts_per_minute=60)
+TERMS = Terms(3_600, kept=60, backlog=6, longest_wait=600, starts_per_minute=60)
 PACE = Pace(10, attempts=5, starts_per_minute=60, ramp=60)
 
 
@@ -37,17 +37,29 @@ async def store(redis: "Redis", redis_server: Server) -> AsyncIterator[Store]:
     await opened.close()
 
 
-async def accepted(store: Store, terms: Terms = TERMS) -> str:
-    return await Ledger(store, terms).accept(ANA, b"why", Deferral())
+async def accepted(store: Store, terms: Terms = TERMS, caller: Caller = ANA) -> str:
+    return await Ledger(store, terms).accept(caller, b"why", Deferral())
 
 
 async def test_the_backlog_is_bounded_by_number(store: Store, redis: Client) -> None:
-    first, *_ = [await accepted(store) for _ in range(3)]
+    callers = [replace(ANA, tenant=f"tenant {number}") for number in range(6)]
+    first, *_ = [await accepted(store, caller=caller) for caller in callers]
     with pytest.raises(BacklogFull):
         await accepted(store)
-    assert len(redis.keys(f"{ROOT}job:*")) == 3
-    await Ledger(store, TERMS).look(first, ANA, cancel=True)
+    assert len(redis.keys(f"{ROOT}job:*")) == 6
+    await Ledger(store, TERMS).look(first, callers[0], cancel=True)
     assert await accepted(store)
+
+
+async def test_one_tenant_fills_no_more_than_half_of_the_backlog(store: Store) -> None:
+    bo, ella = replace(ANA, subject="bo"), replace(ANA, tenant="other")
+    first, *_ = [await accepted(store, caller=caller) for caller in (ANA, bo, ANA)]
+    for caller in (ANA, bo):
+        with pytest.raises(BacklogFull):
+            await accepted(store, caller=caller)
+    assert await accepted(store, caller=ella)
+    await Ledger(store, TERMS).look(first, ANA, cancel=True)
+    assert await accepted(store, caller=bo)
 
 
 async def test_the_backlog_is_bounded_by_how_long_the_oldest_has_waited(

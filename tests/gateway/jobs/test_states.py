@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from gateway.store import Store
 from tests.capacity.server import Server
 
 LIFETIME, LEASE, ATTEMPTS = 3_600, 10, 3
-OWNERS = [Caller(name, "acme", AccessLevel.TEAM) for name in ("ana", "bo")]
+OWNERS = [Caller(name, f"of {name}", AccessLevel.TEAM) for name in ("ana", "bo")]
 TERMS = Terms(LIFETIME, kept=60, backlog=1_000, longest_wait=LIFETIME, starts_per_minute=60_000)
 
 
@@ -207,6 +208,8 @@ class Jobs:
             assert job.state is not State.QUEUED or waits or job_id in entries
         still = {job_id for job_id, job in self.jobs.items() if job.open}
         assert still == set(self.redis.zrange(f"{ROOT}open", 0, -1))
+        each = Counter(self.jobs[job_id].owner.tenant for job_id in still)
+        assert sorted(map(int, self.redis.hvals(f"{ROOT}tenants"))) == sorted(each.values())
 
 
 STEPS = [

@@ -75,12 +75,15 @@ def _load(name: str, folder: str) -> tiktoken.Encoding:
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
     os.environ["TIKTOKEN_CACHE_DIR"] = folder
     try:
-        return tiktoken.get_encoding(name)
+        encoding = tiktoken.get_encoding(name)
     finally:
         if before is None:
             del os.environ["TIKTOKEN_CACHE_DIR"]
         else:
             os.environ["TIKTOKEN_CACHE_DIR"] = before
+    # 30 MB that nobody asks for again: the engine has a copy, and this one is only for pickling.
+    encoding._mergeable_ranks.clear()  # noqa: SLF001 - as above
+    return encoding
 
 
 @cache

@@ -45,6 +45,13 @@ def test_a_text_that_looks_like_a_special_token_is_counted_as_text() -> None:
     assert OPENAI("<|endoftext|>") > 1
 
 
+def test_an_encoding_without_its_second_vocabulary_still_reads_and_writes() -> None:
+    encoding = vocabulary("o200k_base")
+    text = "São Paulo: 90 % <|endoftext|>"
+    assert encoding.decode(encoding.encode_ordinary(text)) == text
+    assert not encoding._mergeable_ranks
+
+
 def test_a_vocabulary_that_is_not_shipped_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         vocabulary("none_base")

@@ -98,6 +98,7 @@ class Edge(grpc.aio.ServerInterceptor):
         self._verify = verify
         self._limit = limit
         self._running = 0
+        self._begun = 0
         self._idle = asyncio.Event()
         self._idle.set()
         measures.idle()
@@ -105,6 +106,14 @@ class Edge(grpc.aio.ServerInterceptor):
     async def wait_idle(self) -> None:
         """Return once no call is running. Open health and reflection streams do not count."""
         await self._idle.wait()
+
+    async def wait_quiet(self, seconds: float) -> None:
+        """Return once no call is running and for so long none has begun."""
+        before = None
+        while before != self._begun:
+            await self.wait_idle()
+            before = self._begun
+            await asyncio.sleep(seconds)
 
     async def intercept_service(
         self,
@@ -169,6 +178,7 @@ class Edge(grpc.aio.ServerInterceptor):
     @contextmanager
     def _counted(self) -> Iterator[None]:
         self._running += 1
+        self._begun += 1
         self._idle.clear()
         try:
             yield

@@ -23,6 +23,8 @@ from chassis.settings import ProcessSettings
 
 EXIT_CANNOT_LISTEN = 3
 LAST_WORDS = 0.2  # seconds for the last responses to leave; health watchers would stay for ever
+# Seconds for calls that were made before their callers heard that this process ends.
+LAST_CALLS = 0.5
 
 Close = Callable[[], Awaitable[object]]
 Alongside = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
@@ -197,11 +199,11 @@ def _cannot_listen(host: str, port: int) -> SystemExit:
 async def _finish(server: grpc.aio.Server, edge: Edge, grace: float) -> None:
     """Refuse new calls, let running ones end within `grace` seconds, cancel the rest."""
     stopping = asyncio.create_task(server.stop(grace))
-    idle = asyncio.create_task(edge.wait_idle())
-    await asyncio.wait((stopping, idle), return_when=asyncio.FIRST_COMPLETED)
-    for task in (stopping, idle):
+    quiet = asyncio.create_task(edge.wait_quiet(LAST_CALLS))
+    await asyncio.wait((stopping, quiet), return_when=asyncio.FIRST_COMPLETED)
+    for task in (stopping, quiet):
         task.cancel()
-    await asyncio.gather(stopping, idle, return_exceptions=True)
+    await asyncio.gather(stopping, quiet, return_exceptions=True)
     await server.stop(LAST_WORDS)
 
 

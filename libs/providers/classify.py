@@ -33,7 +33,6 @@ log = structlog.get_logger()
 # (bad UTF-8, no JSON, numbers too long, brackets too deep).
 RAISED = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, ValueError, RecursionError)
 NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout)
-LOGGED_CHARACTERS = 500
 
 CONTEXT = frozenset(
     {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
@@ -68,6 +67,7 @@ THROTTLED = 429
 SERVER_ERROR = 500
 
 STATUS = re.compile(r"[45][0-9]{2}")
+WORD = re.compile(r"[a-z0-9_.\[\]-]{1,64}")
 TOO_LONG = re.compile(
     r"(?:maximum|max|exceed\w*)\b.{0,80}\bcontext (?:length|size|window)"
     r"|context (?:length|size|window)\b.{0,40}\bexceed"
@@ -91,16 +91,20 @@ class _Said:
 
 
 def failure(error: Exception, pool: str) -> SluiceError:
-    """The error of ours that stands for one of RAISED; its text is logged under the pool."""
-    text = _without_key(error)
+    """The error of ours that stands for one of RAISED, logged under the pool."""
     if isinstance(error, openai.APIStatusError):
-        return _logged(_failure(_of_reply(error)), pool, text, error.status_code)
-    return _logged(_of_kind(error), pool, text)
+        said = _of_reply(error)
+        return _logged(_failure(said), pool, said)
+    if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
+        said = _of_body(error.body, error.message)
+        return _logged(_failure(said), pool, said)
+    return _logged(_of_kind(error), pool, cause=_kind(error))
 
 
 def told(event: Mapping[str, object], pool: str) -> SluiceError:
-    """As `failure`, of an error that came as an event of a stream, without a key of its own."""
-    return _logged(_failure(_of_body(event)), pool, str(event))
+    """As `failure`, of an error that came as an event of a stream."""
+    said = _of_body(event)
+    return _logged(_failure(said), pool, said)
 
 
 def headers(error: Exception) -> Mapping[str, str]:
@@ -113,15 +117,10 @@ def never_connected(error: Exception) -> bool:
     return isinstance(error.__cause__ or error, NEVER_CONNECTED)
 
 
-def _without_key(error: Exception) -> str:
-    """What the provider said, without the credential, which some repeat."""
-    if not isinstance(error, openai.APIError):
-        return str(error)
-    key = error.request.headers.get("authorization", "").removeprefix("Bearer ")
-    return str(error).replace(key, "***") if key else str(error)
-
-
-def _logged(failed: SluiceError, pool: str, text: str, status: int | None = None) -> SluiceError:
+def _logged(
+    failed: SluiceError, pool: str, said: _Said | None = None, cause: str | None = None
+) -> SluiceError:
+    """Without what the provider wrote for people: it may repeat the question, or the key."""
     log.warning(
         "provider_failed",
         pool=pool,
@@ -129,11 +128,19 @@ def _logged(failed: SluiceError, pool: str, text: str, status: int | None = None
         problem=failed.message,
         mend=_MEND.get(failed.reason),
         retry_after=failed.retry_after,
-        status=status,
-        provider_text=text[:LOGGED_CHARACTERS],
+        status=(said.status or None) if said else None,
+        words=sorted(filter(WORD.fullmatch, said.words)) if said else [],
+        parameter=said.parameter if said and WORD.fullmatch(said.parameter) else None,
+        cause=cause,
         **failed.metadata,
     )
     return failed
+
+
+def _kind(error: Exception) -> str:
+    """The classes of an error and of what it came from."""
+    inner = error.__cause__
+    return type(error).__name__ + (f" from {type(inner).__name__}" if inner else "")
 
 
 def _of_kind(error: Exception) -> SluiceError:
@@ -141,8 +148,6 @@ def _of_kind(error: Exception) -> SluiceError:
         return AttemptTimeout("the model provider did not answer in time")
     if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError):
         return ProviderUnavailable("the model provider cannot be reached")
-    if isinstance(error, openai.APIError):
-        return _failure(_of_body(error.body, error.message))
     return InvalidReply("the model provider's reply cannot be read")
 
 

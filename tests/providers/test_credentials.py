@@ -168,12 +168,15 @@ async def test_nothing_is_taken_from_the_environment(
     assert "foreign" not in str(provider.arrivals[0].headers)
 
 
-async def test_a_key_that_the_provider_repeats_is_not_logged(
+async def test_nothing_that_the_provider_repeats_is_logged(
     make: Make, provider: ScriptedProvider
 ) -> None:
-    told = {"error": {"message": "no such key: sk-of-ours, in Bearer sk-of-ours"}}
-    provider.script(replies.document(told, 401))
+    message = "no such key: sk-of-ours, to ask When is the window?"
+    error = {"message": message, "code": "invalid_api_key", "type": message, "param": message}
+    provider.script(replies.document({"error": error}, 401))
     with structlog.testing.capture_logs() as events, pytest.raises(failures.Misconfigured):
         await ask(make(key="sk-of-ours"))
-    assert any("no such key" in str(event) for event in events)
+    (event,) = [event for event in events if event["event"] == "provider_failed"]
+    assert (event["status"], event["words"]) == (401, ["invalid_api_key"])
     assert "sk-of-ours" not in str(events)
+    assert "window" not in str(events)

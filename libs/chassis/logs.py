@@ -3,11 +3,15 @@
 import contextlib
 import logging
 import sys
+import traceback
+from collections.abc import Iterator
 from typing import TextIO, cast
 
 import structlog
 from opentelemetry import trace
-from structlog.typing import EventDict, WrappedLogger
+from structlog.typing import EventDict, ExcInfo, WrappedLogger
+
+from chassis.errors import SluiceError
 
 
 def start(process: str, level: str) -> None:
@@ -20,7 +24,7 @@ def start(process: str, level: str) -> None:
         _add_trace,
     ]
     rendered: list[structlog.typing.Processor] = [
-        structlog.processors.format_exc_info,
+        structlog.processors.ExceptionRenderer(_told),
         structlog.processors.JSONRenderer(),
     ]
     structlog.configure(
@@ -39,12 +43,33 @@ def start(process: str, level: str) -> None:
             *rendered,
         ],
     )
+    # Below a warning libraries write what passes through them: addresses, replies, chunks.
+    heard = max(logging.getLevelNamesMapping()[level.upper()], logging.WARNING)
     output = logging.StreamHandler(sys.stderr)
     output.setFormatter(formatter)
-    logging.basicConfig(handlers=[output], level=level.upper(), force=True)
-    # These write a line a request, some with the request's address in it.
-    for chatty in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "qdrant_client"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    output.setLevel(heard)  # some loggers have levels of their own
+    logging.basicConfig(handlers=[output], level=heard, force=True)
+
+
+def _told(exc_info: ExcInfo) -> str:
+    """Where it was raised, and what it came from.
+
+    Of errors that are not ours the class alone: their words repeat values, such as a text that
+    could not be read.
+    """
+    return "\n".join(_lines(exc_info[1], set())).rstrip()
+
+
+def _lines(error: BaseException | None, seen: set[int]) -> Iterator[str]:
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    yield from _lines(error.__cause__ or error.__context__, seen)
+    for one in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
+        yield from _lines(one, seen)
+    yield from (line.rstrip() for line in traceback.format_tb(error.__traceback__))
+    words = f": {error.message}" if isinstance(error, SluiceError) else ""
+    yield f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.") + words
 
 
 class Output:

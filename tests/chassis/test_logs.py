@@ -10,15 +10,25 @@ PROGRAM = """
 import logging
 import structlog
 from chassis import logs
+from chassis.errors import NotFound
 
 logs.start("retrieve", "info")
 structlog.get_logger().info("started", port=1)
 try:
-    raise ValueError("why")
-except ValueError:
+    try:
+        int("somebody's text")
+    except ValueError as error:
+        raise NotFound("no such number") from error
+except NotFound:
     structlog.get_logger().exception("failed")
+try:
+    raise ExceptionGroup("somebody's texts", [ValueError("somebody's text")])
+except ExceptionGroup:
+    logging.getLogger("library").exception("a library's %s", "words")
 structlog.get_logger().debug("unheard")
-logging.getLogger("library").warning("a library's %s", "words")
+logging.getLogger("library").info("what passes through it")
+logging.getLogger("library").setLevel("DEBUG")
+logging.getLogger("library").debug("what passes through it")
 """
 
 
@@ -34,11 +44,14 @@ def test_our_lines_and_the_libraries_are_json_of_one_shape() -> None:
     assert [(line["event"], line["level"]) for line in lines] == [
         ("started", "info"),
         ("failed", "error"),
-        ("a library's words", "warning"),
+        ("a library's words", "error"),
     ]
     assert {line["process"] for line in lines} == {"retrieve"}
     assert lines[0]["port"] == 1
-    assert "ValueError: why" in lines[1]["exception"]
+    assert lines[1]["exception"].endswith("chassis.errors.NotFound: no such number")
+    assert "\nValueError\n" in lines[1]["exception"]
+    assert lines[2]["exception"].endswith("\nExceptionGroup")
+    assert "somebody's" not in written.stderr
     assert all(line["time"].endswith("Z") for line in lines)
 
 

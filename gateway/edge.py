@@ -39,6 +39,8 @@ class Named:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # It may hold a document's id, or anything. Spans have the route besides.
+        trace.get_current_span().set_attribute("url.path", "REDACTED")
         request_id = _request_id(scope)
         state = scope.setdefault("state", {})
         state["request_id"] = request_id

@@ -38,7 +38,13 @@ def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        telemetry={"operation_spans": False, "exclude": _is_health},
+        # Its own logs would hold what callers sent.
+        telemetry={
+            "operation_spans": False,
+            "logs": False,
+            "auto_configure": False,
+            "exclude": _is_health,
+        },
     )
     # The last one stands outermost: refusals can be read by pages, preflights have a name.
     app.add_middleware(Edge)

@@ -38,11 +38,12 @@ Reply = Callable[[Exchange], Awaitable[None]]
 
 
 class ScriptedProvider:
-    """Replies with what `script` was given, in order; an unexpected request gets a 500."""
+    """Replies with what `script` was given, in order, then with `otherwise`: a 500 if not told."""
 
-    def __init__(self) -> None:
+    def __init__(self, otherwise: Reply | None = None) -> None:
         self.arrivals: list[Exchange] = []
         self._replies: deque[Reply] = deque()
+        self._otherwise = otherwise or _unexpected
         self._server: asyncio.Server | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Condition()
@@ -108,7 +109,7 @@ class ScriptedProvider:
         async with self._arrived:
             self.arrivals.append(exchange)
             self._arrived.notify_all()
-        reply = self._replies.popleft() if self._replies else _unexpected
+        reply = self._replies.popleft() if self._replies else self._otherwise
         watching = asyncio.create_task(_watch(reader, exchange))
         try:
             await reply(exchange)

@@ -167,6 +167,18 @@ def test_every_metric_is_on_the_dashboard() -> None:
     assert [name for name in sorted(families) if name not in drawn] == []
 
 
+def test_the_operators_page_describes_every_panel_in_its_order() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    told = page.partition("## The dashboard\n")[2].partition("\n## ")[0]
+    described = [
+        line
+        for row, drawn in dashboard.ROWS.items()
+        for line in (f"**{row}**", *(f"| {one.title} | {one.description} |" for one in drawn))
+    ]
+    said = [line for line in told.splitlines() if line.startswith(("**", "| "))]
+    assert [line for line in said if line != "| panel | what it says |"] == described
+
+
 def test_the_dashboard_is_what_its_source_renders() -> None:
     assert dashboard.TARGET.read_text() == dashboard.text()
     places = [panel["gridPos"] for panel in panels()]

@@ -102,7 +102,8 @@ function drawPool(group, found) {
   group.plot("Attempts in flight", interactive + batch, text, places);
   group.say([
     MODES[found.mode],
-    `${count(requests.limit)} requests and ${count(tokens.limit)} tokens a minute`,
+    found.mode !== "closed" &&
+      `${count(requests.limit)} requests and ${count(tokens.limit)} tokens a minute`,
     found.waiting && `${found.waiting} promised a start`,
     found.cooldown && `cooling down for ${found.cooldown.toFixed(1)} s after a throttle`,
     found.opens_in && `opens in ${found.opens_in.toFixed(1)} s`,

@@ -39,7 +39,7 @@ export class Plot {
   }
 
   #height(value) {
-    const share = Math.min(1, Math.max(0, value / this.#most));
+    const share = Math.min(1, Math.max(0, value / (this.#most || 1)));
     return (98 - 96 * share).toFixed(2); // the line stays whole at both edges
   }
 }

@@ -170,3 +170,14 @@ async def test_where_there_is_no_room_the_question_can_be_queued(
     await expect(second.locator("#headline:visible")).to_have_text("Accepted, to be answered later")
     release.set()
     await expect(first.locator("#headline:visible")).to_have_text("Quoted from the documents")
+
+
+async def test_levels_of_a_gateway_without_redis_are_drawn_as_nothing(visits: Visits) -> None:
+    """Of the pools it has no share at all: 0 of 0, which is no figure to draw a line to."""
+    page = await visits.open(roles=["operator"])
+    await page.locator("#capacity summary").click()
+    tokens = page.locator("figure", has=page.get_by_text("Tokens left", exact=True)).first
+    await expect(tokens).to_contain_text("0 of 0")
+    await expect(page.locator("#levels")).not_to_contain_text("tokens a minute")
+    drawn = await tokens.locator("polyline").get_attribute("points")
+    assert "NaN" not in str(drawn)

@@ -49,7 +49,7 @@ async function followJob(id, signal, stages) {
   const told = { state: null, since: 0 };
   try {
     for await (const found of progress(id, signal)) {
-      if (hasEnded(found)) endJob(found);
+      if (hasEnded(found)) endJob(found, told, stages);
       else tellState(found.state, told, stages);
     }
   } catch (error) {
@@ -62,13 +62,17 @@ async function followJob(id, signal, stages) {
 
 function tellState(state, told, stages) {
   if (state === told.state) return;
-  const now = performance.now();
-  if (told.state) stages.told({ stage: told.state, milliseconds: now - told.since });
-  Object.assign(told, { state, since: now });
+  tellStateEnded(told, stages);
+  Object.assign(told, { state, since: performance.now() });
   tellStage({ stage: state, milliseconds: null }, stages);
 }
 
-function endJob(found) {
+function tellStateEnded({ state, since }, stages) {
+  if (state) stages.told({ stage: state, milliseconds: performance.now() - since });
+}
+
+function endJob(found, told, stages) {
+  if (found.state === "done") tellStateEnded(told, stages);
   if (found.answer) return end(found.answer);
   const [title, why] = jobEnd(found);
   return withdraw(title, why);

@@ -122,6 +122,8 @@ async def test_a_queued_question_is_followed_and_shown_like_any_other(
     await counter.leases.finish(attempt, State.DONE, "", answer_bytes(ANSWER))
     await expect(page.locator("#headline:visible")).to_have_text("Answer")
     await expect(page.locator("#text:visible")).to_have_text("Rotate it on day 1. S1")
+    await expect(page.locator("#stages li.ended")).to_have_count(2)
+    await expect(page.locator("#stages li.stopped")).to_have_count(0)
     await page.get_by_role("button", name="S1: Database runbook").first.click()
     await expect(page.get_by_role("dialog")).to_contain_text("Rotate it on day 1.")
     assert await page.evaluate("sessionStorage.getItem('sluice.job')") is None

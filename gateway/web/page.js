@@ -121,6 +121,7 @@ function append(text) {
 function withdraw(title, why) {
   byId("text").textContent = "";
   byId("text").hidden = true;
+  byId("words").hidden = true; // they belong to what was there before
   byId("headline").textContent = title;
   byId("outcome").hidden = false;
   show(byId("withdrawn"), why);

@@ -144,6 +144,7 @@ async def test_cancelling_ends_the_job(counter: Counter, visits: Visits) -> None
     await expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.locator("#withdrawn:visible")).to_have_text("You cancelled this question.")
+    await expect(page.locator("#words")).to_be_hidden()
 
     async def ended() -> bool:
         return not await counter.leases.renew(attempt)

@@ -7,7 +7,7 @@ import { byId, element, show } from "./elements.js";
 import { followed, forgetJob, hasEnded, progress, remember } from "./jobs.js";
 import { Stages } from "./stages.js";
 import { forget, held, isToken, keep } from "./token.js";
-import { headline, isPassing, jobEnd, sentence, stage, withdrawal } from "./words.js";
+import { headline, isPassing, jobEnd, refusalTitle, sentence, stage, withdrawal } from "./words.js";
 
 let running = null;
 let asked = "";
@@ -155,7 +155,7 @@ function fail(error) {
   passing = error.reason === "NO_ROOM";
   const later = error.retryAfter && `Try again in ${Math.ceil(error.retryAfter)} s.`;
   const id = error.requestId && `Request ${error.requestId}`;
-  return refuse(error.title, [error.message, later, id]);
+  return refuse(refusalTitle(error), [sentence(error.message), later, id]);
 }
 
 function refuse(title, lines) {

@@ -50,6 +50,14 @@ const JOB_ENDS = {
   superseded: ["Replaced", "Another question took the place of this one."],
 };
 
+const REFUSALS = {
+  401: "You are not signed in",
+  403: "You may not do this",
+  429: "You have asked too often",
+  503: "Not possible right now",
+  504: "No answer in time",
+};
+
 export function headline(answer) {
   if (answer.acceptance === "REVIEW_REQUIRED") return "An answer that a person has to check";
   if (answer.mode !== "UNAVAILABLE") return HEADLINES[answer.mode] ?? answer.mode;
@@ -68,6 +76,10 @@ export function withdrawal(reason) {
 /** Title and sentence for a job that ended without an answer. */
 export function jobEnd(found) {
   return JOB_ENDS[found.state] ?? ["No answer", "This question has no answer."];
+}
+
+export function refusalTitle({ status, title }) {
+  return REFUSALS[status] ?? title;
 }
 
 /** Whether an answer may be had later of what cannot be answered now. */

@@ -271,7 +271,7 @@ async def test_a_refusal_is_told_with_the_requests_id(house: House, visits: Visi
     page = await visits.open()
     await ask(page)
     refusal = page.locator("#refusal:visible")
-    await expect(refusal).to_contain_text("Service Unavailable")
+    await expect(refusal).to_contain_text("Not possible right now")
     await expect(refusal).to_contain_text(re.compile("Request [0-9a-f]{32}"))
     release.set()
     assert {response.status_code for response in await asyncio.gather(*asking)} == {200}

@@ -9,6 +9,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from chassis.errors import InvalidInput
+from chassis.serve import LAST_CALLS
 from gateway.problem import refusal
 
 
@@ -36,6 +37,7 @@ class Connection(H11Protocol):
     bounds: ClassVar[Bounds]
     _overdue: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
+    _is_last: bool = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         super().connection_made(transport)
@@ -46,12 +48,22 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._is_last and self.cycle is not None:
+            self.cycle.keep_alive = False
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         self._move()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Ends after the request in work, or the one that a client sends before it hears of it."""
+        self._is_last = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(LAST_CALLS, self._shut_down)
+        else:
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the parser's words
         """A problem like any other, where uvicorn would send plain text."""
@@ -71,6 +83,10 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         self._move()
         super().resume_writing()
+
+    def _shut_down(self) -> None:
+        if not self.transport.is_closing():
+            super().shutdown()
 
     def _move(self) -> None:
         if self._stalled is not None:

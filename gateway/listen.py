@@ -61,6 +61,11 @@ async def serve_http(
 
 
 class _Server(uvicorn.Server):
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # One round of the loop accepts who has connected already: the end would reset them.
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """The process already listens for signals."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -24,7 +25,10 @@ Connect = Callable[[], Awaitable[Stream]]
 
 @asynccontextmanager
 async def serving(
-    bounds: Bounds, seconds: float = 0, app: ASGIApp | None = None
+    bounds: Bounds,
+    seconds: float = 0,
+    app: ASGIApp | None = None,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Connect]:
     """A server whose answers take so long, unless it serves another `app`; it reads no body."""
 
@@ -36,7 +40,7 @@ async def serving(
     listener = bind("127.0.0.1", 0)
     host, port = listener.getsockname()
     streams: list[Stream] = []
-    stop = asyncio.Event()
+    stop = stop or asyncio.Event()
 
     async def connect() -> Stream:
         streams.append(await asyncio.open_connection(host, port))
@@ -75,6 +79,29 @@ async def answered(stream: Stream, request: bytes = HEAD) -> bool:
     writer.write(request)
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
     return head.startswith(ANSWER)
+
+
+@pytest.mark.parametrize("has_asked", [False, True])
+async def test_who_asks_before_hearing_of_the_end_is_answered_once_more(has_asked: bool) -> None:  # noqa: FBT001 - a case
+    stop = asyncio.Event()
+    async with serving(Bounds(10), stop=stop) as connect:
+        stream, other = await connect(), await connect()
+        assert not has_asked or await answered(stream)
+        stop.set()
+        # The server has seen it when it accepts nobody any more.
+        await until(partial(refused, other[1].get_extra_info("peername")))
+        assert await answered(stream)
+        await end_of(stream[0])
+        await end_of(other[0])
+
+
+async def refused(address: tuple[str, int]) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(*address)
+    except ConnectionRefusedError:
+        return True
+    writer.close()
+    return False
 
 
 @pytest.mark.parametrize("sent", [b"", HEAD[:9], HEAD[:-2]])

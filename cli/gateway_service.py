@@ -95,6 +95,12 @@ async def queue(url: str, token: str, question: str) -> Answer:
         return _answer(json.loads(await reply.aread()))
 
 
+async def search(url: str, token: str, question: str, limit: int | None) -> Mapping[str, Any]:
+    """The passages as the gateway says them, at most `limit` if that is given. Raises as `ask`."""
+    body = {"question": question, "limit": limit}
+    return await _call(url, token, "POST", "/v1/search", limit=READ_LIMIT, body=body)
+
+
 async def job(url: str, token: str, job_id: str, *, cancel: bool = False) -> Job:
     """A queued question, which ends first if `cancel`. Raises as `ask`."""
     method, path = "DELETE" if cancel else "GET", f"/v1/jobs/{quote(job_id, safe='')}"

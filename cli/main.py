@@ -20,6 +20,7 @@ from cli import (
     options,
     preview,
     reindex,
+    search,
     status,
     up,
 )
@@ -210,6 +211,32 @@ def ask_command(  # noqa: PLR0913 - an option each
         answer = await ask(addresses.gateway(data), person.for_gateway(), question, output)
         output.document(answer.raw)
         return exits.OK
+
+    finish(output, work)
+
+
+@app.command("search")
+def search_command(  # noqa: PLR0913 - an option each
+    question: Annotated[str, typer.Argument(help="What to look for, in quotes.")],
+    *,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Most passages; else as many as seem useful.")
+    ] = None,
+    level: Level = TEAM,  # type: ignore[assignment] # typer parses defaults
+    groups: Groups = "",
+    tenant: Tenant = "demo",
+    subject: Subject = "developer",
+    token: Token = "",
+    data: Data = DATA,
+    as_json: Json = False,
+) -> None:
+    """Find the passages that bear on a question; no model is asked."""
+    output = Output(as_json=as_json)
+    person = Identity(subject, tenant, level, listed(groups), token=token)
+
+    async def work() -> int:
+        url = addresses.gateway(data)
+        return await search.run(url, person.for_gateway(), question, limit, output)
 
     finish(output, work)
 

@@ -37,13 +37,19 @@ class Exchange:
 Reply = Callable[[Exchange], Awaitable[None]]
 
 
-class ScriptedProvider:
-    """Replies with what `script` was given, in order, then with `otherwise`: a 500 if not told."""
+async def unexpected(exchange: Exchange) -> None:
+    exchange.head(500, {"content-type": "application/json"})
+    await exchange.write(b'{"error": {"message": "no reply was scripted"}}')
 
-    def __init__(self, otherwise: Reply | None = None) -> None:
+
+class ScriptedProvider:
+    """Replies with what `script` was given, in order, and to any other request with `otherwise`."""
+
+    def __init__(self, otherwise: Reply = unexpected, port: int = 0) -> None:
         self.arrivals: list[Exchange] = []
+        self._otherwise = otherwise
+        self._port = port
         self._replies: deque[Reply] = deque()
-        self._otherwise = otherwise or _unexpected
         self._server: asyncio.Server | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Condition()
@@ -58,7 +64,7 @@ class ScriptedProvider:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -133,8 +139,3 @@ async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> E
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     path = first.split(" ")[1]
     return Exchange(time.monotonic(), path, headers, json.loads(body or b"{}"), writer)
-
-
-async def _unexpected(exchange: Exchange) -> None:
-    exchange.head(500, {"content-type": "application/json"})
-    await exchange.write(b'{"error": {"message": "no reply was scripted"}}')

@@ -21,7 +21,7 @@ from tests.suite.collector import Collector
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-START_SECONDS = 90
+START_SECONDS = 240  # a busy machine is no reason for an alarm
 POLL_SECONDS = 0.1
 CONTENT = {"GENERATED", "EXTRACTIVE"}
 
@@ -112,7 +112,9 @@ def started(data: Path, *arguments: str, **told: str) -> Iterator[Running]:
     )
     running = Running(data, ports, environment, process)
     try:
-        assert wait_for(running.ready, START_SECONDS), process.poll()
+        came = wait_for(lambda: process.poll() is not None or running.ready(), START_SECONDS)
+        assert came, "not ready in time"
+        assert process.poll() is None, "ended"
         yield running
         pids = running.pids().values()
     finally:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 
 import httpx
 import openai
@@ -13,6 +14,7 @@ import pytest
 
 from local import ports
 from local.models.encoder import DIMENSIONS, MODEL, TOKEN_LIMIT
+from tests.suite.conftest import wait_for
 
 PLACES = 3
 BATCH = ["passage: " + "The harbour crane is checked before the first ferry leaves. " * 8] * 60
@@ -23,13 +25,18 @@ def url() -> Iterator[str]:
     port = ports.free(1)[0]
     told = {"SLUICE_MODELS_PORT": str(port), "SLUICE_MODELS_REQUESTS": str(PLACES)}
     command = (sys.executable, "-m", "local.models")
-    with subprocess.Popen(command, env={**os.environ, **told}, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
-        while b"startup complete" not in (line := process.stderr.readline()):
-            assert line, "the process ended"
+    with subprocess.Popen(command, env={**os.environ, **told}) as process:
+        assert wait_for(partial(is_ready, f"http://127.0.0.1:{port}"), 60), process.poll()
         yield f"http://127.0.0.1:{port}"
         process.terminate()
         assert process.wait(20) == 0
+
+
+def is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz", timeout=2).is_success
+    except httpx.TransportError:
+        return False
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.suite.chaos.load import Load
 from tests.suite.chaos.verdict import Bounds, judge
 from tests.suite.conftest import ROOT, Running, started
 
-# Seconds of faults. The short form has the same ones each time: a kill, a store's, a door's, a drain.
+# Seconds of faults. The short form meets the same ones each time: two kills, a restart, a drain.
 SHORT, SHORT_SEED = 26.0, 29
 SOAK = float(os.environ.get("CHAOS_SECONDS") or 300)
 # Seconds within which the suite is whole again after a fault, however busy the machine is with

@@ -13,7 +13,7 @@ import grpc
 from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import ContractMismatch
-from corpus import bm25
+from corpus import bm25, epochs
 from corpus.failures import INDEX_MISSING, translated
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
@@ -48,6 +48,7 @@ INDEXES: Mapping[str, models.PayloadSchemaType] = {
     Key.VALID_FROM.value: _INTEGER,
     Key.VALID_TO.value: _INTEGER,
     Key.RETIRED_AT.value: _INTEGER,
+    epochs.EPOCH: _INTEGER,
 }
 
 

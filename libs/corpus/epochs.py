@@ -1,9 +1,7 @@
 """The one point per tenant that says which rows are live.
 
 A row is live at epoch e when valid_from <= e < valid_to. Moving every reader from one state to the
-next is a single write to a single point, on condition of what that point holds. No index is kept of
-it: a Qdrant that was killed repeats its last writes, and an index that is ahead of the points makes
-it leave out the conditional ones, which took readers back to an earlier epoch.
+next is a single write to a single point.
 """
 
 from collections.abc import Mapping

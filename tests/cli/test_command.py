@@ -273,7 +273,7 @@ async def test_ctrl_c_says_how_far_the_run_came(tmp_path: Path, stage: Stage) ->
     (tmp_path / "a.md").write_text("text")
     stage.failures = [Exhausted("no room", retry_after=30)]
     process = await begun(tmp_path, "ingest", "a.md", SLUICE_INGEST_TARGET=stage.address)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         await stage.called.wait()
         process.send_signal(signal.SIGINT)
         _, err = await process.communicate()

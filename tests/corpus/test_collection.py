@@ -128,15 +128,6 @@ async def test_a_collection_that_differs_is_refused_with_expected_and_found(
     assert refusal.value.reason == "COLLECTION_MISMATCH"
 
 
-async def test_what_moves_readers_is_decided_by_the_point_itself_and_no_index(
-    client: AsyncQdrantClient, alias: str
-) -> None:
-    await ensure(client, alias, E5, "blocks1")
-    indexed = (await client.get_collection(alias)).payload_schema
-    assert Key.TENANT in indexed
-    assert not {epochs.EPOCH, epochs.TENANT, epochs.PUBLISHER} & indexed.keys()
-
-
 async def test_an_epoch_point_that_holds_no_epoch_is_a_violation(
     client: AsyncQdrantClient, alias: str
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import re
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
@@ -89,7 +90,7 @@ def titled(document_id: str, title: str) -> str:
 def finish(output: Output, work: Callable[[], Coroutine[Any, Any, int]]) -> None:
     """Run a command to its exit code. What went wrong is a line, never a traceback."""
     try:
-        code = asyncio.run(work())
+        code = asyncio.run(_interruptible(work))
     except (SluiceError, LocalFailure) as failure:
         output.failure(failure)
         code = exits.code_of(failure)
@@ -97,6 +98,18 @@ def finish(output: Output, work: Callable[[], Coroutine[Any, Any, int]]) -> None
         print("stopped", *_notes(stop.__context__), sep="\n", file=sys.stderr)
         code = exits.INTERRUPTED
     raise typer.Exit(code)
+
+
+async def _interruptible(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """The work, which Ctrl-C ends at once.
+
+    The runner's own handler is not heard when the signal comes just before the loop begins to
+    wait, until something else wakes the loop; a handler of the loop's wakes it itself.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, handler, signal.SIGINT, None)
+    return await work()
 
 
 def _notes(error: BaseException | None) -> Sequence[str]:

@@ -273,7 +273,7 @@ async def test_ctrl_c_says_how_far_the_run_came(tmp_path: Path, stage: Stage) ->
     (tmp_path / "a.md").write_text("text")
     stage.failures = [Exhausted("no room", retry_after=30)]
     process = await begun(tmp_path, "ingest", "a.md", SLUICE_INGEST_TARGET=stage.address)
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(30):
         await stage.called.wait()
         process.send_signal(signal.SIGINT)
         _, err = await process.communicate()
@@ -282,6 +282,41 @@ async def test_ctrl_c_says_how_far_the_run_came(tmp_path: Path, stage: Stage) ->
         "stopped",
         "0 of 1 documents are in place; the same command goes on from there",
     ]
+
+
+# A signal that another thread takes interrupts no wait of the loop's own thread, just as one that
+# comes a moment before that wait.
+TAKEN_ELSEWHERE = """
+import asyncio, signal, sys, threading
+import typer
+from cli.output import Output, finish
+
+def take():
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+async def waiting():
+    threading.Timer(0.5, take).start()  # the loop is waiting by then
+    await asyncio.Event().wait()
+
+try:
+    finish(Output(as_json=False), waiting)
+except typer.Exit as end:
+    sys.exit(end.exit_code)
+"""
+
+
+async def test_ctrl_c_is_heard_whenever_it_comes() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", TAKEN_ELSEWHERE, stderr=PIPE
+    )
+    try:
+        async with asyncio.timeout(30):
+            _, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert (process.returncode, err) == (exits.INTERRUPTED, b"stopped\n")
 
 
 async def test_a_token_is_printed_alone(tmp_path: Path) -> None:

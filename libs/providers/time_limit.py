@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -13,8 +14,9 @@ class TimeLimit:
     It is `asyncio.timeout` once, where one for every word of an answer costs as much as reading it.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
         self._has_rung = False
         self._timer = asyncio.get_running_loop().call_later(seconds, self._ring)
         self._waiting: asyncio.Task[Any] | None = None
@@ -24,7 +26,7 @@ class TimeLimit:
     @property
     def over(self) -> bool:
         """Also while something holds up the loop, and with it the timer."""
-        return self._has_rung or time.monotonic() >= self._end
+        return self._has_rung or self._clock() >= self._end
 
     def __enter__(self) -> None:
         if self.over:

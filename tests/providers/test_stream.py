@@ -136,9 +136,9 @@ async def test_an_error_of_the_readers_own_passes_as_it_is(
 
 async def used_up(reply: Reply) -> None:
     """The reader's own work, which outlasts the attempt."""
+    moments = iter((0.0, 1.0))
     reply._attempt.limit.close()
-    reply._attempt.limit = TimeLimit(0.05)
-    await asyncio.sleep(0.06)
+    reply._attempt.limit = TimeLimit(0.5, clock=lambda: next(moments))
 
 
 async def test_the_end_of_its_time_never_interrupts_what_the_reader_does(

@@ -6,7 +6,7 @@ import signal
 import httpx
 import pytest
 
-from tests.suite.conftest import CONTENT, Running, wait_for
+from tests.suite.conftest import CONTENT, PARTS, Running, wait_for
 
 QUESTION = "When is the production deploy window?"
 RECOVERY_SECONDS = 45
@@ -16,18 +16,6 @@ WORDED = {
     ("UNAVAILABLE", "CAPACITY"),
     ("UNAVAILABLE", "DEADLINE"),
 }
-PARTS = [
-    "redis",
-    "jobs",
-    "qdrant",
-    "models",
-    "ingest",
-    "retrieve",
-    "assemble",
-    "generate",
-    "gateway",
-    "worker",
-]
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -13,20 +13,8 @@ from functools import partial
 from itertools import product
 
 from local.suite import probe
-from tests.suite.conftest import Running, alive
+from tests.suite.conftest import PARTS, Running, alive
 
-PARTS = (
-    "redis",
-    "jobs",
-    "qdrant",
-    "models",
-    "ingest",
-    "retrieve",
-    "assemble",
-    "generate",
-    "gateway",
-    "worker",
-)
 # A node that is drained ends several processes at once.
 ON_ONE_NODE = 3
 SHORTEST, LONGEST = 0.5, 4.0  # seconds of a pause

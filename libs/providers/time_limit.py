@@ -11,7 +11,7 @@ class TimeLimit:
     """Cancels a wait that goes on beyond `seconds` from now; `with limit:` stands around each.
 
     Such a wait raises TimeoutError, and so does one that begins later; nothing else is cancelled.
-    It is `asyncio.timeout` once, where one for every word of an answer costs as much as reading it.
+    An `asyncio.timeout` for every word of an answer took a fifth of the time that reading it takes.
     """
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -28,9 +28,8 @@ from tests.suite.conftest import ROOT, Running, started
 # Seconds of faults. The short form meets the same ones each time: two kills, a restart, a drain.
 SHORT, SHORT_SEED = 26.0, 29
 SOAK = float(os.environ.get("CHAOS_SECONDS") or 300)
-# Seconds within which the suite is whole again after a fault, however busy the machine is with
-# other things: most of it is a process that starts.
-RECOVERY = 180.0
+# Seconds within which the suite is whole again after a fault: most of it is a process that starts.
+RECOVERY = 60.0
 DEADLINE, SLACK = 15.0, 5.0
 JOBS_END = 60.0  # seconds after the load
 LIMITS = Limits(

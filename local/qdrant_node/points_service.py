@@ -37,7 +37,7 @@ def _updating(kind: str) -> Callable[..., wire.PointsOperationResponse]:
         service: "PointsService", request: Message, context: Context
     ) -> wire.PointsOperationResponse:
         collection = service.written(request)
-        collection.shard.update(engine_update(kind, request, collection.schema))
+        collection.shard.write(engine_update(kind, request, collection.schema))
         return wire.PointsOperationResponse(result=_completed())
 
     return update
@@ -62,7 +62,7 @@ class PointsService(wire.PointsServicer):
         collection = self.written(request)
         operations = [batched(part, collection.schema) for part in request.operations]
         for operation in operations:
-            collection.shard.update(operation)
+            collection.shard.write(operation)
         return wire.UpdateBatchResponse(result=[_completed() for _ in operations])
 
     def CreateFieldIndex(

@@ -8,6 +8,7 @@ from pathlib import Path
 import qdrant_edge as edge
 
 from local.qdrant_node.errors import EngineFault, StartError, engine_faults
+from local.qdrant_node.updates import Decision
 
 
 @dataclass(slots=True)
@@ -24,6 +25,10 @@ class Shard:
     def update(self, operation: edge.UpdateOperation) -> None:
         self.unflushed = True
         self.engine.update(operation)
+
+    def write(self, decide: Decision) -> None:
+        if (operation := decide(self.engine)) is not None:
+            self.update(operation)
 
     def flush(self) -> None:
         if self.unflushed:

@@ -21,8 +21,8 @@ from tests.capacity.buckets import bucket, refused, reserve_soon, until
 from tests.capacity.server import Server
 
 BATCH, INTERACTIVE = Workload.BATCH, Workload.INTERACTIVE
-# A share of 600 requests, 60,000 tokens a minute and one place.
-LIMITS = Limits(60_000, 6_000_000, 10, 100)
+# A share of 60 requests, 60,000 tokens a minute and one place: none for a second after the loss.
+LIMITS = Limits(6_000, 6_000_000, 10, 100)
 SHARED = {"decision_timeout": 0.05, "lease": 1, "local_share": 0.1, "max_processes": 1}
 # What a decision may take on a machine that is busy with other things, beside its own limit.
 BUSY = 0.4

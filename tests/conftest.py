@@ -18,7 +18,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     That examples are made slowly tells of a busy machine, not of a test.
     """
-    settings.register_profile("patient", suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile(
+        "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.register_profile("same", settings.get_profile("patient"), derandomize=True)
     settings.load_profile("patient" if config.option.markexpr == "soak" else "same")
 

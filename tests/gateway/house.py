@@ -31,6 +31,7 @@ from sluice.generate.v1 import generate_pb2
 from sluice.ingest.v1 import ingest_pb2
 from sluice.retrieve.v1 import retrieve_pb2
 from tests.gateway.library import Library
+from tests.stages import START_SECONDS
 
 SEATS = 3
 FLOW = ("retrieve", "assemble", "generate")
@@ -493,7 +494,7 @@ async def gateway(
 
 async def ready(channel: grpc.aio.Channel) -> None:
     request = health_pb2.HealthCheckRequest(service="readiness")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(START_SECONDS):
         async for found in health_pb2_grpc.HealthStub(channel).Watch(request, wait_for_ready=True):
             if found.status == health_pb2.HealthCheckResponse.SERVING:
                 return

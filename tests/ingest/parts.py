@@ -30,10 +30,10 @@ from services.ingest.index import Index
 from services.ingest.lease import Leases
 from services.ingest.library import Library
 from services.ingest.prepare import Preparation
+from tests.stages import START_SECONDS
 
 PROFILE = profile("multilingual-e5-small")
 CHUNKING = Chunking(PROFILE, tokens.counter(PROFILE), budget=128, overlap=1)
-START_SECONDS = 120.0  # a stage starts in two; a busy machine is no reason for an alarm
 # Else gRPC looks at longer and longer intervals for a process that still starts.
 RECONNECTING = [
     ("grpc.initial_reconnect_backoff_ms", 100),

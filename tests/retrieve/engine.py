@@ -20,9 +20,8 @@ from corpus.collection import BM25, DENSE
 from corpus.epochs import LIVE
 from corpus.points import Key, Kind, State, StoredBlock, StoredPassage, point_id, to_payload
 from corpus.profile import EmbeddingProfile
-from tests.stages import free_port
+from tests.stages import START_SECONDS, free_port
 
-START_SECONDS = 30.0
 CHUNKING = "blocks1-64-1-test"
 SMALL = EmbeddingProfile(
     id="small",

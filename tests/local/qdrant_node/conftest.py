@@ -14,7 +14,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
-START_SECONDS = 40.0
+from tests.stages import START_SECONDS
 
 
 @dataclass(frozen=True)

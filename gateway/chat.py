@@ -34,10 +34,10 @@ from gateway.chat_schema import (
     RefusalResponse,
 )
 from gateway.departure import alongside, unless_gone
-from gateway.door import CLIENT_GONE, Bearer, Door, Seconds, responding
+from gateway.door import CLIENT_GONE, SIGNED, Door, responding
 from gateway.event_stream import Lines
 from gateway.jobs.job import Deferral
-from gateway.jobs.prefer import Deferring, located
+from gateway.jobs.prefer import DEFERRED, deferral, located
 from gateway.problem import headers_of, problem_of
 from gateway.question import Question
 from gateway.schema import AnswerResponse
@@ -76,23 +76,22 @@ def router(door: Door) -> APIRouter:
     """The routes that OpenAI's clients call, with `/v1` in their base address."""
     routes = APIRouter(route_class=ChatRoute, responses=_REFUSALS)
 
-    @routes.post("/v1/chat/completions", response_model=ChatResponse, responses={200: _STREAMED})
-    async def complete(
-        request: Request,
-        body: ChatRequest,
-        bearer: Bearer,
-        deferral: Deferring,
-        seconds: Seconds = None,
-    ) -> Response:
+    @routes.post(
+        "/v1/chat/completions",
+        response_model=ChatResponse,
+        responses={200: _STREAMED},
+        openapi_extra=DEFERRED,
+    )
+    async def complete(request: Request, body: ChatRequest) -> Response:
         """Answer the last user message from the documents that the caller may read.
 
         Nothing else of the conversation is read. With `stream` the answer comes in chunks, after
         it was validated as a whole. With `Prefer: respond-async` the message says where the job is.
         """
-        question = body.to_question()
-        await door.enter(bearer, seconds, door.answer_deadline)
+        question, later = body.to_question(), deferral(request.headers)
+        await door.enter(request.headers, door.answer_deadline)
         stand = partial(setattr, request.state, "standings")
-        ask = partial(_answer, door, question, deferral, stand)
+        ask = partial(_answer, door, question, later, stand)
         if body.stream:
             return ChatStream(ask, request.state.request_id, usage=body.wants_usage)
         found = await unless_gone(request.receive, ask())
@@ -100,10 +99,10 @@ def router(door: Door) -> APIRouter:
             return Response(status_code=CLIENT_GONE)
         return located(responding(Completion(found, int(time.time())).whole()), found)
 
-    @routes.get("/v1/models", response_model=ModelsResponse)
-    async def models(bearer: Bearer) -> Response:
+    @routes.get("/v1/models", response_model=ModelsResponse, openapi_extra=SIGNED)
+    async def models(request: Request) -> Response:
         """What `model` can be."""
-        await door.caller(bearer)
+        await door.caller(request.headers)
         return responding(ModelsResponse(data=[ModelResponse()]))
 
     return routes

@@ -11,7 +11,7 @@ from chassis.errors import Forbidden
 from gateway import event_stream
 from gateway.body import JsonRoute
 from gateway.departure import unless_gone
-from gateway.door import REFUSALS, Bearer, Door, Seconds
+from gateway.door import REFUSALS, TIMED, Door
 
 _JSON_RPC = {
     "type": "object",
@@ -44,16 +44,16 @@ def router(door: Door, origins: Collection[str]) -> APIRouter:
         "/mcp",
         responses={200: _ANSWERED, 202: _NOTED, **REFUSALS, "4XX": _REFUSED},
         response_class=Response,
-        openapi_extra={"requestBody": _MESSAGE},
+        openapi_extra={"requestBody": _MESSAGE, **TIMED},
     )
-    async def exchange(request: Request, bearer: Bearer, seconds: Seconds = None) -> Response:
+    async def exchange(request: Request) -> Response:
         """One message of the Model Context Protocol, streamable HTTP without sessions.
 
         The tools are `search_docs` and `answer`.
         """
         _check_origin(request, origins)
         body = await request.body()
-        await door.enter(bearer, seconds, door.answer_deadline)
+        await door.enter(request.headers, door.answer_deadline)
         return _Exchange(await tools.loaded(), body)
 
     return routes

@@ -10,11 +10,11 @@ from starlette.types import ASGIApp, Scope
 from gateway import chat, event_stream, mcp_face, problem, shelf, watching
 from gateway.body import JsonRoute
 from gateway.departure import unless_gone
-from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, responding
+from gateway.door import CLIENT_GONE, REFUSALS, SCHEMES, TIMED, Door, responding
 from gateway.edge import Edge, Named, admit_origins, without_query
 from gateway.event_stream import EventStream, wants_events
 from gateway.jobs import routes as job_routes
-from gateway.jobs.prefer import ACCEPTED, Deferring, located, superseding
+from gateway.jobs.prefer import ACCEPTED, DEFERRED, deferral, located, superseding
 from gateway.outcome import Mode
 from gateway.schema import AnswerRequest, AnswerResponse, SearchRequest, SearchResponse
 from gateway.web import files
@@ -27,12 +27,19 @@ _QUEUED: dict[str, Any] = {
 }
 
 
+class _App(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        published = super().openapi()
+        published["components"]["securitySchemes"] = SCHEMES
+        return published
+
+
 def web_app(door: Door, origins: Collection[str] = ()) -> ASGIApp:
     """The ASGI application: JSON routes, problems for every refusal, its own OpenAPI.
 
     `origins` are those of pages from elsewhere that may call it.
     """
-    app = FastAPI(
+    app = _App(
         title="Sluice",
         version="1",
         docs_url=None,  # these pages load scripts from elsewhere
@@ -74,22 +81,18 @@ def _answers(door: Door) -> APIRouter:
         "/v1/answers",
         response_model=AnswerResponse,
         responses={200: _STREAMED, ACCEPTED: _QUEUED, **REFUSALS},
+        openapi_extra=DEFERRED,
     )
-    async def answer(
-        request: Request,
-        body: AnswerRequest,
-        bearer: Bearer,
-        deferral: Deferring,
-        seconds: Seconds = None,
-    ) -> Response:
+    async def answer(request: Request, body: AnswerRequest) -> Response:
         """Answer a question from the documents that the caller may read.
 
         With `Accept: text/event-stream` the answer is told while it comes about. The last event
         is `answer` or `error`; a stream that ends without one was interrupted, and its text is
         void. With `Prefer: respond-async` it is queued as a job, which no process can lose.
         """
-        question, later = body.to_question(), superseding(deferral, body.supersedes)
-        await door.enter(bearer, seconds, door.answer_deadline)
+        question = body.to_question()
+        later = superseding(deferral(request.headers), body.supersedes)
+        await door.enter(request.headers, door.answer_deadline)
         stand = partial(setattr, request.state, "standings")
         ask = partial(door.desk.ask, question, later, stand)
         if wants_events(request.headers.getlist("accept")):
@@ -107,16 +110,16 @@ def _answers(door: Door) -> APIRouter:
 def _search(door: Door) -> APIRouter:
     router = APIRouter(route_class=JsonRoute)
 
-    @router.post("/v1/search", response_model=SearchResponse, responses=REFUSALS)
-    async def search(
-        request: Request, body: SearchRequest, bearer: Bearer, seconds: Seconds = None
-    ) -> Response:
+    @router.post(
+        "/v1/search", response_model=SearchResponse, responses=REFUSALS, openapi_extra=TIMED
+    )
+    async def search(request: Request, body: SearchRequest) -> Response:
         """Find the passages that the caller may read and that bear on a question.
 
         No model is asked. It costs of the caller's allowance what a question costs.
         """
         question = body.to_question()
-        await door.enter(bearer, seconds, door.answer_deadline)
+        await door.enter(request.headers, door.answer_deadline)
         stand = partial(setattr, request.state, "standings")
         finding = door.search.find(question, body.limit or 0, stand)
         found = await unless_gone(request.receive, finding)

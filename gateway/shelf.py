@@ -12,7 +12,7 @@ from chassis import errors
 from chassis.identity import AccessLevel
 from gateway.departure import unless_gone
 from gateway.documents import Heading
-from gateway.door import CLIENT_GONE, REFUSALS, Bearer, Door, Seconds, needs, responding
+from gateway.door import CLIENT_GONE, REFUSALS, TIMED, Door, needs, responding
 from gateway.question import PublicationState
 from gateway.schema import DocumentsResponse, PreviewResponse, StoredResponse
 from gateway.upload import Upload
@@ -105,23 +105,29 @@ def router(door: Door) -> APIRouter:
     router = APIRouter(route_class=QueryRoute)
     router.include_router(_uploads(door))
 
-    @router.get("/v1/documents", response_model=DocumentsResponse, responses=REFUSALS)
+    @router.get(
+        "/v1/documents", response_model=DocumentsResponse, responses=REFUSALS, openapi_extra=TIMED
+    )
     async def documents(
-        bearer: Bearer,
+        request: Request,
         source: str = "",
         page_size: Annotated[int, Query(ge=1, le=1_000)] = 100,
         page_token: str = "",
-        seconds: Seconds = None,
     ) -> Response:
         """List the live documents of the caller's tenant in order of id."""
-        await _enter(door, bearer, seconds)
+        await _enter(door, request)
         page = await door.documents.page(source, page_size, page_token)
         return responding(DocumentsResponse.of(page))
 
-    @router.delete("/v1/documents/{document_id:path}", status_code=NO_CONTENT, responses=REFUSALS)
-    async def delete(document_id: str, bearer: Bearer, seconds: Seconds = None) -> Response:
+    @router.delete(
+        "/v1/documents/{document_id:path}",
+        status_code=NO_CONTENT,
+        responses=REFUSALS,
+        openapi_extra=TIMED,
+    )
+    async def delete(request: Request, document_id: str) -> Response:
         """Retire a document: no search that begins after this finds it."""
-        await _enter(door, bearer, seconds)
+        await _enter(door, request)
         await door.documents.delete(document_id)
         return Response(status_code=NO_CONTENT)
 
@@ -135,16 +141,14 @@ def _uploads(door: Door) -> APIRouter:
         "/v1/documents/{document_id:path}",  # noqa: FAST003 - the heading has it
         response_model=StoredResponse,
         responses={CREATED: {"model": StoredResponse}, **REFUSALS},
-        openapi_extra=_BODY,
+        openapi_extra={**_BODY, **TIMED},
     )
-    async def put(
-        request: Request, heading: Headed, bearer: Bearer, seconds: Seconds = None
-    ) -> Response:
+    async def put(request: Request, heading: Headed) -> Response:
         """Store a document so that searches find it: 201 when it is new.
 
         The same content and metadata change nothing. Ids may hold slashes.
         """
-        await _enter(door, bearer, seconds)
+        await _enter(door, request)
         upload = Upload(request, door.document_bytes)
         done = await _uploaded(upload, lambda parts: door.documents.put(heading, parts))
         if done is None:
@@ -156,13 +160,11 @@ def _uploads(door: Door) -> APIRouter:
         "/v1/documents:preview",
         response_model=PreviewResponse,
         responses=REFUSALS,
-        openapi_extra=_BODY,
+        openapi_extra={**_BODY, **TIMED},
     )
-    async def preview(
-        request: Request, heading: Headed, bearer: Bearer, seconds: Seconds = None
-    ) -> Response:
+    async def preview(request: Request, heading: Headed) -> Response:
         """Show the passages that a document would become. Nothing is stored."""
-        await _enter(door, bearer, seconds)
+        await _enter(door, request)
         upload = Upload(request, door.document_bytes)
         shown = await _uploaded(upload, lambda parts: door.documents.preview(heading, parts))
         if shown is None:
@@ -173,8 +175,8 @@ def _uploads(door: Door) -> APIRouter:
     return router
 
 
-async def _enter(door: Door, bearer: Bearer, seconds: str | None) -> None:
-    needs(ROLE, await door.enter(bearer, seconds, door.ingest_deadline))
+async def _enter(door: Door, request: Request) -> None:
+    needs(ROLE, await door.enter(request.headers, door.ingest_deadline))
 
 
 async def _uploaded(

@@ -1,8 +1,8 @@
 """The routes that tell how the gateway is. None of them is refused for want of room."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from gateway.door import REFUSALS, Bearer, Door, needs, responding
+from gateway.door import REFUSALS, SIGNED, Door, needs, responding
 from gateway.schema import CapacityResponse, HealthResponse, StatusResponse
 
 OPERATOR = "operator"
@@ -11,10 +11,12 @@ OPERATOR = "operator"
 def router(door: Door) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/v1/capacity", response_model=CapacityResponse, responses=REFUSALS)
-    async def capacity(bearer: Bearer) -> Response:
+    @router.get(
+        "/v1/capacity", response_model=CapacityResponse, responses=REFUSALS, openapi_extra=SIGNED
+    )
+    async def capacity(request: Request) -> Response:
         """What is left of every allowance, for the role operator. Never refused for want of it."""
-        needs(OPERATOR, await door.caller(bearer))
+        needs(OPERATOR, await door.caller(request.headers))
         return responding(
             CapacityResponse.of(await door.levels.of_room(), await door.levels.of_pools())
         )

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Any
 
-from fastapi import Depends, Header, Response
+from fastapi import Response
+from starlette.datastructures import Headers
 
 from chassis.errors import InvalidInput
+from gateway.door import TIMED
 from gateway.jobs.job import KEY_CHARACTERS, Deferral
 from gateway.schema import AnswerResponse
 
@@ -16,36 +18,39 @@ ACCEPTED = 202
 
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
+# What a route says of the headers that are read here, and of the door's.
+_READ: list[dict[str, Any]] = [
+    {
+        "name": "Prefer",
+        "in": "header",
+        "description": f"{ASYNC}: queue the question; with {WAIT}=SECONDS only if there is no"
+        " answer in that time",
+        "schema": {"type": "array", "items": {"type": "string"}},
+        "examples": {
+            "queued": {"value": [ASYNC]},
+            "queued_if_it_takes_long": {"value": [ASYNC, f"{WAIT}=10"]},
+        },
+    },
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "the caller's own name for a question to be queued, at most"
+        f" {KEY_CHARACTERS} characters: the same one gives the same job",
+        "schema": {"type": "string", "pattern": f"^[!-~]{{0,{KEY_CHARACTERS}}}$"},
+    },
+]
+DEFERRED: dict[str, Any] = {**TIMED, "parameters": [*TIMED["parameters"], *_READ]}
 
-# Asynchronous, since FastAPI takes a thread for what is not.
-async def _deferral(
-    prefer: Annotated[
-        list[str] | None,
-        Header(
-            description=f"{ASYNC}: queue the question; with {WAIT}=SECONDS only if there is no"
-            " answer in that time",
-            examples=[[ASYNC], [f"{ASYNC}, {WAIT}=10"]],
-        ),
-    ] = None,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            description=f"the caller's own name for a question to be queued, at most"
-            f" {KEY_CHARACTERS} characters: the same one gives the same job",
-            json_schema_extra={"pattern": f"^[!-~]{{0,{KEY_CHARACTERS}}}$"},
-        ),
-    ] = None,
-) -> Deferral | None:
-    preferences = dict(_preferences(prefer or ()))
+
+def deferral(headers: Headers) -> Deferral | None:
+    """None where the caller waits for the answer. Raises InvalidInput for a key that is none."""
+    preferences = dict(_preferences(headers.getlist("prefer")))
     if ASYNC not in preferences:
         return None
     wait = preferences.get(WAIT, "")
     # A preference that cannot be met is none.
     seconds = float(wait) if _SECONDS.fullmatch(wait) else None
-    return Deferral(seconds, idempotency_key or "")
-
-
-Deferring = Annotated[Deferral | None, Depends(_deferral)]
+    return Deferral(seconds, headers.get("idempotency-key", ""))
 
 
 def _preferences(headers: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -236,6 +236,10 @@ async def test_the_contract_is_published(house: House) -> None:
     request = published["components"]["schemas"]["AnswerRequest"]
     assert set(request["properties"]) == {"question", "filters", "locale", "supersedes"}
     assert request["additionalProperties"] is False
+    read = [(one["in"], one["name"]) for one in answers["parameters"]]
+    assert read == [("header", name) for name in ("Request-Timeout", "Prefer", "Idempotency-Key")]
+    (scheme,) = answers["security"][0]
+    assert published["components"]["securitySchemes"][scheme]["scheme"] == "bearer"
 
 
 def forged(**changes: object) -> str:

@@ -18,13 +18,32 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
 
     The request's body has to have been read.
     """
-    async with alongside(work) as working, alongside(_departure(receive)) as leaving:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        # The server says of every client whose response is complete that it has left.
-        if working.done():
-            return await working
-        log.info("client_left")
-        return None
+    # In the request's own task: another one would cost a question that is refused a tenth.
+    working = asyncio.current_task()
+    if working is None:
+        raise RuntimeError("a request is served by a task")
+    gone = False
+
+    async def watch() -> None:
+        nonlocal gone
+        # The body has been read: what follows in the request's own stream is only its end.
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        working.cancel()
+
+    async with alongside(watch()):
+        try:
+            return await work
+        except asyncio.CancelledError:
+            # The server's end cancels too.
+            if not gone or working.cancelling() > 1:
+                raise
+            log.info("client_left")
+            return None
+        finally:
+            if gone:
+                working.uncancel()
 
 
 @asynccontextmanager
@@ -36,9 +55,3 @@ async def alongside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-async def _departure(receive: Receive) -> None:
-    # The body has been read: what follows in the request's own stream is only its end.
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import grpc
 from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.conversions.conversion import GrpcToRest
 
-from bench.parts import embeddings, programs, server
+from bench.parts import embeddings, ordinary, programs, server
 from bench.parts.echo import SERVICE
 from bench.parts.files import WORDS
 from bench.parts.rows import Reach, row
@@ -33,6 +34,7 @@ from chassis.identity import AccessLevel, Caller, Minter, development_key
 from corpus import bm25, collection, epochs, profile
 from corpus.epochs import LIVE
 from corpus.points import Kind, State, StoredBlock, StoredPassage, point_id, to_payload
+from corpus.qdrant import wire
 from corpus.scope import Scope
 from local import ports
 from services.retrieve.index import NEAREST
@@ -71,6 +73,10 @@ class House:
     echo: int
     stage: int
 
+    @property
+    def qdrant_url(self) -> str:
+        return f"http://{ports.LOOPBACK}:{self.qdrant}"
+
 
 @contextmanager
 def running(passages: int) -> Iterator[House]:
@@ -82,7 +88,7 @@ def running(passages: int) -> Iterator[House]:
         told = {
             "SLUICE_ENV": "development",
             "SLUICE_REDIS_URL": ending.enter_context(server.running()).url,
-            "SLUICE_QDRANT_URL": f"http://{ports.LOOPBACK}:{house.qdrant}",
+            "SLUICE_QDRANT_URL": house.qdrant_url,
             "SLUICE_QDRANT_PORT": str(house.qdrant),
             "SLUICE_QDRANT_DATA": str(folder / "qdrant"),
             "SLUICE_EMBEDDING_BASE_URL": f"http://{ports.LOOPBACK}:{model}/v1",
@@ -101,8 +107,6 @@ def running(passages: int) -> Iterator[House]:
 
 async def fill(client: AsyncQdrantClient, passages: int) -> None:
     """So many passages of the caller's tenant, as ingest would have written them."""
-    used = profile.profile(profile.DEFAULT)
-    await collection.ensure(client, collection.DEFAULT_ALIAS, used, CHUNKING)
     draw = random.Random(1)  # noqa: S311 - the same texts in every run
     for first in range(0, passages, BATCH):
         points = [_point(draw, number) for number in range(first, min(first + BATCH, passages))]
@@ -255,7 +259,7 @@ class Stage:
 @asynccontextmanager
 async def connected(house: House) -> AsyncIterator[tuple[Stage, Work, Bare]]:
     """The stage, the hop that says as much as the stage does, and the bare client."""
-    client = collection.connect(f"http://{ports.LOOPBACK}:{house.qdrant}")
+    client = ordinary.client(house.qdrant_url)
     target = f"dns:///{ports.LOOPBACK}:{house.stage}"
     channel = channels.connect(
         target, service="sluice.retrieve.v1.RetrieveService", idempotent=True
@@ -271,7 +275,11 @@ async def connected(house: House) -> AsyncIterator[tuple[Stage, Work, Bare]]:
         yield (
             stage,
             partial(say, question.encode()),
-            Bare(client, scope.filter(), models.Filter(must=scope.rights())),
+            Bare(
+                client,
+                GrpcToRest.convert_filter(scope.filter()),
+                GrpcToRest.convert_filter(wire.Filter(must=scope.rights())),
+            ),
         )
     await client.close()
 
@@ -292,9 +300,12 @@ def _questions(count: int) -> list[str]:
 
 
 async def filled(house: House, passages: int) -> None:
-    client = collection.connect(f"http://{ports.LOOPBACK}:{house.qdrant}")
+    qdrant, client = collection.connect(house.qdrant_url), ordinary.client(house.qdrant_url)
+    used = profile.profile(profile.DEFAULT)
+    await collection.ensure(qdrant, collection.DEFAULT_ALIAS, used, CHUNKING)
     await fill(client, passages)
     await client.close()
+    await qdrant.close()
 
 
 async def timed(house: House, rounds: int) -> Mapping[str, Sequence[float]]:

@@ -5,18 +5,19 @@ embedding profile, chunking version and version of terms shaped it; another one 
 collection.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import grpc
-from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import ContractMismatch
 from corpus import bm25, epochs
 from corpus.failures import INDEX_MISSING, translated
+from corpus.fields import to_values
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
+from corpus.qdrant import Qdrant, wire
 
 DENSE: Final = "dense"
 BM25: Final = "bm25"
@@ -30,9 +31,9 @@ GRPC_PORT = 6334
 SETUP_SECONDS = 30.0
 CHECK_SECONDS = 2.0
 
-_KEYWORD = models.PayloadSchemaType.KEYWORD
-_INTEGER = models.PayloadSchemaType.INTEGER
-INDEXES: Mapping[str, models.PayloadSchemaType] = {
+_KEYWORD = "keyword"
+_INTEGER = "integer"
+INDEXES: Mapping[str, str] = {
     Key.TENANT.value: _KEYWORD,
     Key.DOCUMENT.value: _KEYWORD,
     Key.SOURCE.value: _KEYWORD,
@@ -51,26 +52,27 @@ INDEXES: Mapping[str, models.PayloadSchemaType] = {
     epochs.EPOCH: _INTEGER,
 }
 
+_OPTIONS = [
+    # Batches and replies are bounded by who sends them.
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 500),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+]
 
-def connect(url: str, api_key: str = "") -> AsyncQdrantClient:
-    """A client for the gRPC endpoint at `url`, such as http://127.0.0.1:6334.
+
+def connect(url: str, api_key: str = "") -> Qdrant:
+    """A connection to the gRPC endpoint at `url`, such as http://127.0.0.1:6334.
 
     Nothing is sent yet. A Qdrant that comes back is found within a second.
     """
     address = urlsplit(url)
-    return AsyncQdrantClient(
-        host=address.hostname,
-        grpc_port=address.port or GRPC_PORT,
-        https=address.scheme == "https",
-        api_key=api_key or None,
-        prefer_grpc=True,
-        check_compatibility=False,  # it would ask over HTTP, which the local node does not speak
-        grpc_options={
-            "grpc.initial_reconnect_backoff_ms": 100,
-            "grpc.min_reconnect_backoff_ms": 500,
-            "grpc.max_reconnect_backoff_ms": 1_000,
-        },
-    )
+    target = f"{address.hostname}:{address.port or GRPC_PORT}"
+    if address.scheme == "https":
+        credentials = grpc.ssl_channel_credentials()
+        return Qdrant(grpc.aio.secure_channel(target, credentials, _OPTIONS), api_key)
+    return Qdrant(grpc.aio.insecure_channel(target, _OPTIONS), api_key)
 
 
 def collection_name(alias: str, profile: EmbeddingProfile, chunking_version: str) -> str:
@@ -79,7 +81,7 @@ def collection_name(alias: str, profile: EmbeddingProfile, chunking_version: str
 
 
 async def ensure(
-    client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
+    qdrant: Qdrant, alias: str, profile: EmbeddingProfile, chunking_version: str
 ) -> None:
     """Create what is missing, then verify. Safe when several processes do it at once.
 
@@ -87,121 +89,154 @@ async def ensure(
     the alias already stands for something else, and what `failures.translated` raises.
     """
     try:
-        found = await verify(client, alias, profile)
+        found = await verify(qdrant, alias, profile)
     except ContractMismatch as failure:
         if failure.reason != INDEX_MISSING:
             raise
         async with translated(SETUP_SECONDS):
-            name = await _create(client, alias, profile, chunking_version)
-            await client.update_collection_aliases([_alias(alias, name)])
-        found = await verify(client, alias, profile)
+            name = await _create(qdrant, alias, profile, chunking_version)
+            await _change_aliases(qdrant, _alias(alias, name))
+        found = await verify(qdrant, alias, profile)
     _same("chunking version", chunking_version, found)
 
 
 async def ensure_beside(
-    client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
+    qdrant: Qdrant, alias: str, profile: EmbeddingProfile, chunking_version: str
 ) -> None:
     """Create the profile's collection without touching the alias, then verify it.
 
     Raises as `ensure` does.
     """
     async with translated(SETUP_SECONDS):
-        name = await _create(client, alias, profile, chunking_version)
-    await verify(client, name, profile)
+        name = await _create(qdrant, alias, profile, chunking_version)
+    await verify(qdrant, name, profile)
 
 
-async def behind(client: AsyncQdrantClient, alias: str) -> str:
+async def behind(qdrant: Qdrant, alias: str) -> str:
     """Name of the collection that readers use; empty before anything was set up."""
     async with translated(CHECK_SECONDS):
-        found = await client.get_aliases()
-    return next((one.collection_name for one in found.aliases if one.alias_name == alias), "")
+        found = (await qdrant.collections.ListAliases(wire.ListAliasesRequest())).aliases
+    return next((one.collection_name for one in found if one.alias_name == alias), "")
 
 
-async def switch(client: AsyncQdrantClient, alias: str, name: str) -> None:
+async def switch(qdrant: Qdrant, alias: str, name: str) -> None:
     """Let the alias stand for another collection, in one step: no reader finds neither."""
-    remove = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
+    remove = wire.AliasOperations(delete_alias=wire.DeleteAlias(alias_name=alias))
     async with translated(SETUP_SECONDS):
-        await client.update_collection_aliases([remove, _alias(alias, name)])
+        await _change_aliases(qdrant, remove, _alias(alias, name))
 
 
-async def drop(client: AsyncQdrantClient, name: str) -> None:
+async def drop(qdrant: Qdrant, name: str) -> None:
     """Delete a collection with all that it holds."""
     async with translated(SETUP_SECONDS):
-        await client.delete_collection(name)
+        await qdrant.collections.Delete(wire.DeleteCollection(collection_name=name))
 
 
-async def verify(client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile) -> str:
+async def verify(qdrant: Qdrant, alias: str, profile: EmbeddingProfile) -> str:
     """The chunking version of the collection, which every read has to name.
 
     Raises ContractMismatch that says expected and found (INDEX_MISSING when nobody has set the
     collection up yet), and what `failures.translated` raises.
     """
     async with translated(CHECK_SECONDS):
-        info = await client.get_collection(alias)
+        info = await _described(qdrant, alias)
     for what, expected, found in _compared(info, profile):
         _same(what, expected, found)
-    version = (info.config.metadata or {}).get(CHUNKING)
-    if not isinstance(version, str) or not version:
+    version = _told(info, CHUNKING)
+    if version is None:
         raise _mismatch("chunking version", "a name", version)
     return version
 
 
+def dense_vector(point: wire.RetrievedPoint) -> Sequence[float]:
+    """The dense vector that came with the point; empty where none did."""
+    named = point.vectors.vectors.vectors
+    if DENSE not in named:
+        return ()
+    return named[DENSE].dense.data[:] or named[DENSE].data[:]  # where older servers put it
+
+
 async def _create(
-    client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile, chunking_version: str
+    qdrant: Qdrant, alias: str, profile: EmbeddingProfile, chunking_version: str
 ) -> str:
     name = collection_name(alias, profile, chunking_version)
+    distance = wire.Distance.Value(profile.distance.capitalize())
+    dense = wire.VectorParams(size=profile.dimensions, distance=distance)
+    request = wire.CreateCollection(
+        collection_name=name,
+        vectors_config=wire.VectorsConfig(params_map=wire.VectorParamsMap(map={DENSE: dense})),
+        sparse_vectors_config=wire.SparseVectorConfig(
+            map={BM25: wire.SparseVectorParams(modifier=wire.Modifier.Idf)}
+        ),
+        metadata=to_values({PROFILE: profile.id, CHUNKING: chunking_version, TERMS: bm25.VERSION}),
+    )
     try:
-        await client.create_collection(
-            name,
-            vectors_config={
-                DENSE: models.VectorParams(
-                    size=profile.dimensions, distance=_distance(profile.distance)
-                )
-            },
-            sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            metadata={PROFILE: profile.id, CHUNKING: chunking_version, TERMS: bm25.VERSION},
-        )
+        await qdrant.collections.Create(request)
     except grpc.aio.AioRpcError as failure:
         # Another replica was faster; indexes and alias below are the same from both.
         if failure.code() is not grpc.StatusCode.ALREADY_EXISTS:
             raise
     # Whoever was cut off goes on where it stopped, however short the time for each try is.
-    there = (await client.get_collection(name)).payload_schema
+    there = (await _described(qdrant, name)).payload_schema
     for field in INDEXES.keys() - there.keys():
-        await client.create_payload_index(name, field, _index(field))
+        await qdrant.points.CreateFieldIndex(_index(name, field))
     return name
 
 
-def _alias(alias: str, name: str) -> models.CreateAliasOperation:
-    operation = models.CreateAlias(collection_name=name, alias_name=alias)
-    return models.CreateAliasOperation(create_alias=operation)
+async def _described(qdrant: Qdrant, name: str) -> wire.CollectionInfo:
+    request = wire.GetCollectionInfoRequest(collection_name=name)
+    reply: wire.GetCollectionInfoResponse = await qdrant.collections.Get(request)
+    return reply.result
 
 
-def _index(field: str) -> models.PayloadSchemaType | models.KeywordIndexParams:
-    if field == Key.TENANT:
-        return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-    return INDEXES[field]
+async def _change_aliases(qdrant: Qdrant, *actions: wire.AliasOperations) -> None:
+    await qdrant.collections.UpdateAliases(wire.ChangeAliases(actions=actions))
 
 
-def _distance(name: str) -> models.Distance:
-    return models.Distance(name.capitalize())
+def _alias(alias: str, name: str) -> wire.AliasOperations:
+    operation = wire.CreateAlias(collection_name=name, alias_name=alias)
+    return wire.AliasOperations(create_alias=operation)
+
+
+def _index(name: str, field: str) -> wire.CreateFieldIndexCollection:
+    tenant = wire.KeywordIndexParams(is_tenant=True)
+    return wire.CreateFieldIndexCollection(
+        collection_name=name,
+        wait=True,
+        field_name=field,
+        field_type=wire.FieldType.Value(f"FieldType{INDEXES[field].capitalize()}"),
+        field_index_params=(
+            wire.PayloadIndexParams(keyword_index_params=tenant) if field == Key.TENANT else None
+        ),
+    )
 
 
 def _compared(
-    info: models.CollectionInfo, profile: EmbeddingProfile
-) -> Iterator[tuple[str, Any, Any]]:
-    vectors, sparse = info.config.params.vectors, info.config.params.sparse_vectors or {}
-    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
-    words = sparse.get(BM25)
-    metadata = info.config.metadata or {}
-    yield "embedding profile", profile.id, metadata.get(PROFILE)
-    yield "version of terms", bm25.VERSION, metadata.get(TERMS)
+    info: wire.CollectionInfo, profile: EmbeddingProfile
+) -> Iterator[tuple[str, object, object]]:
+    params = info.config.params
+    dense = params.vectors_config.params_map.map.get(DENSE)
+    words = params.sparse_vectors_config.map.get(BM25)
+    yield "embedding profile", profile.id, _told(info, PROFILE)
+    yield "version of terms", bm25.VERSION, _told(info, TERMS)
     yield f"size of vector {DENSE}", profile.dimensions, dense and dense.size
-    yield f"distance of vector {DENSE}", _distance(profile.distance), dense and dense.distance
-    yield f"modifier of vector {BM25}", models.Modifier.IDF, words and words.modifier
+    distance = dense and _name(wire.Distance, dense.distance)
+    yield f"distance of vector {DENSE}", profile.distance, distance
+    modifier = words and _name(wire.Modifier, words.modifier)
+    yield f"modifier of vector {BM25}", "idf", modifier
     for field, kind in INDEXES.items():
         index = info.payload_schema.get(field)
-        yield f"index of {field}", kind, index and index.data_type
+        yield f"index of {field}", kind, index and _name(wire.PayloadSchemaType, index.data_type)
+
+
+def _told(info: wire.CollectionInfo, key: str) -> str | None:
+    """A text of the collection's metadata."""
+    return info.config.metadata[key].string_value or None
+
+
+def _name(enum: Any, number: int) -> str:  # noqa: ANN401 - a generated one
+    """An enum's value in small letters; a newer Qdrant may have some that nobody here can name."""
+    return enum.Name(number).lower() if number in enum.values() else str(number)
 
 
 def _same(what: str, expected: object, found: object) -> None:
@@ -218,4 +253,4 @@ def _mismatch(what: str, expected: object, found: object) -> ContractMismatch:
 
 
 def _shown(value: object) -> str:
-    return "missing" if value is None else str(getattr(value, "value", value))
+    return "missing" if value is None else str(value)

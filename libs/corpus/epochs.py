@@ -5,13 +5,13 @@ next is a single write to a single point.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-from qdrant_client import AsyncQdrantClient
+from typing import Final
 
 from chassis.errors import DataViolation
 from corpus.failures import translated
+from corpus.fields import Fields
 from corpus.identity import uuid_of
+from corpus.qdrant import Qdrant, wire
 
 EPOCH: Final = "epoch"
 TENANT: Final = "epoch_of"  # not tenant_id: no reader's filter may ever match this point
@@ -26,24 +26,30 @@ def point_id(tenant: str) -> str:
     return uuid_of("epoch", tenant)
 
 
-async def read(client: AsyncQdrantClient, alias: str, tenant: str, seconds: float) -> int:
+async def read(qdrant: Qdrant, alias: str, tenant: str, seconds: float) -> int:
     """The tenant's epoch, found within `seconds`; 0 before anything was published.
 
     Raises what `failures.translated` raises, and DataViolation for a point that holds no epoch.
     """
+    request = wire.GetPoints(
+        collection_name=alias,
+        ids=[wire.PointId(uuid=point_id(tenant))],
+        with_payload=wire.WithPayloadSelector(enable=True),
+    )
     async with translated(seconds):
-        found = await client.retrieve(alias, [point_id(tenant)], with_payload=True)
-    return held(tenant, found[0].payload or {} if found else None)
+        found = (await qdrant.points.Get(request)).result
+    return held(tenant, found[0].payload if found else None)
 
 
-def held(tenant: str, payload: Mapping[str, Any] | None) -> int:
+def held(tenant: str, payload: Mapping[str, wire.Value] | None) -> int:
     """The epoch in the tenant's point; 0 where there is none (None).
 
     Raises DataViolation for a point that holds no epoch.
     """
     if payload is None:
         return 0
-    epoch = payload.get(EPOCH)
-    if type(epoch) is not int or not 0 <= epoch < LIVE or payload.get(TENANT) != tenant:
+    fields = Fields(point_id(tenant), payload)
+    epoch = fields.number(EPOCH)
+    if epoch >= LIVE or fields.text(TENANT) != tenant:
         raise DataViolation(f"point {point_id(tenant)} holds no epoch of its tenant")
     return epoch

@@ -1,4 +1,4 @@
-"""What goes wrong at the Qdrant client, as our errors."""
+"""What goes wrong at Qdrant, as our errors."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import grpc
 import structlog
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 
 from chassis.errors import (
     ContractMismatch,
@@ -39,24 +38,25 @@ async def translated(seconds: float) -> AsyncIterator[None]:
     except grpc.aio.AioRpcError as failure:
         if failure.code() is not _Code.NOT_FOUND:  # how set-up asks whether it is needed
             log.warning("index_failed", code=failure.code().name, details=failure.details())
-        raise _meaning(failure.code()) from failure
-    except ResourceExhaustedResponse as failure:
-        log.warning("index_failed", code="RESOURCE_EXHAUSTED", details=failure.message)
-        raise _exhausted(failure.retry_after_s) from failure
+        raise _meaning(failure) from failure
     except TimeoutError as failure:
         if not limit.expired():
             raise
         raise _slow() from failure
 
 
-def _meaning(code: grpc.StatusCode) -> SluiceError:
-    match code:
+def _meaning(failure: grpc.aio.AioRpcError) -> SluiceError:
+    match failure.code():
         case _Code.UNAVAILABLE | _Code.CANCELLED:
             return Unavailable("the index does not answer", reason="INDEX_UNAVAILABLE")
         case _Code.DEADLINE_EXCEEDED:
             return _slow()
         case _Code.RESOURCE_EXHAUSTED:
-            return _exhausted(None)
+            return Exhausted(
+                "the index is at its limit",
+                reason="INDEX_EXHAUSTED",
+                retry_after=_retry_after(failure),
+            )
         case _Code.NOT_FOUND:
             return ContractMismatch("the index has no such collection", reason=INDEX_MISSING)
     return Internal("the index refused the request; the log has its words", reason="INDEX_REFUSED")
@@ -66,5 +66,7 @@ def _slow() -> DeadlineExceeded:
     return DeadlineExceeded("the index did not answer in time", reason="INDEX_SLOW")
 
 
-def _exhausted(retry_after: float | None) -> Exhausted:
-    return Exhausted("the index is at its limit", reason="INDEX_EXHAUSTED", retry_after=retry_after)
+def _retry_after(failure: grpc.aio.AioRpcError) -> float | None:
+    """The whole seconds after which Qdrant wants to be asked again, where it says so."""
+    said = str(dict(failure.trailing_metadata() or ()).get("retry-after", ""))
+    return float(said) if said.isdecimal() and int(said) else None

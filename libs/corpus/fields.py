@@ -1,83 +1,27 @@
-"""A payload's fields by type, from Python's values or from Qdrant's own message.
+"""A payload's fields by type, as they stand in Qdrant's own message, and back into it.
 
-Both say the same of the same payload. A number stored as text is as wrong as a text stored as a
-number; a float is no whole number, and neither is a truth value.
+A number stored as text is as wrong as a text stored as a number; a float is no whole number, and
+neither is a truth value.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from qdrant_client import grpc
+from typing import Any
 
 from chassis.errors import DataViolation
-
-
-class Fields(Protocol):
-    """All raise DataViolation for a field that is missing or of another type."""
-
-    def text(self, key: str) -> str: ...
-
-    def number(self, key: str) -> int:
-        """A whole number, 0 or above."""
-        ...
-
-    def texts(self, key: str) -> tuple[str, ...]: ...
-
-    def parts(self, key: str) -> Sequence["Fields"]:
-        """A list of mappings, each with fields of its own."""
-        ...
-
-    def wrong(self, key: str) -> DataViolation:
-        """What to raise for a field whose value is not one of those there may be."""
-        ...
+from corpus.qdrant import wire
 
 
 @dataclass(frozen=True, slots=True)
-class PlainFields:
-    """Python's values. `identity` is for the complaint."""
+class Fields:
+    """All raise DataViolation for a field that is missing or of another type.
 
-    identity: str
-    values: Mapping[str, Any]
-
-    def text(self, key: str) -> str:
-        value = self.values.get(key)
-        if not isinstance(value, str):
-            raise self.wrong(key)
-        return value
-
-    def number(self, key: str) -> int:
-        value = self.values.get(key)
-        if type(value) is not int or value < 0:  # a bool is an int to isinstance
-            raise self.wrong(key)
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self.values.get(key)
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(key)
-        return tuple(value)
-
-    def parts(self, key: str) -> Sequence["PlainFields"]:
-        value = self.values.get(key)
-        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-            raise self.wrong(key)
-        return [PlainFields(self.identity, item) for item in value]
-
-    def wrong(self, key: str) -> DataViolation:
-        return _violation(self.identity, key)
-
-
-@dataclass(frozen=True, slots=True)
-class WireFields:
-    """Qdrant's message as it came, in half the time that making Python's values first takes.
-
-    Of a oneof, what is not set reads as empty or 0: only then its kind has to be asked for. A key
-    that is missing reads as a value without a kind.
+    `identity` is for the complaint. Of a oneof, what is not set reads as empty or 0: only then its
+    kind has to be asked for. A key that is missing reads as a value without a kind.
     """
 
     identity: str
-    values: Mapping[str, grpc.Value]
+    values: Mapping[str, wire.Value]
 
     def text(self, key: str) -> str:
         value = self.values[key]
@@ -87,6 +31,7 @@ class WireFields:
         return found
 
     def number(self, key: str) -> int:
+        """A whole number, 0 or above."""
         value = self.values[key]
         found = value.integer_value
         if found < 0 or (not found and value.WhichOneof("kind") != "integer_value"):
@@ -100,27 +45,42 @@ class WireFields:
             raise self.wrong(key)
         return texts
 
-    def parts(self, key: str) -> Sequence["WireFields"]:
+    def parts(self, key: str) -> Sequence["Fields"]:
+        """A list of mappings, each with fields of its own."""
         found = []
         for item in self._items(key):
             if item.WhichOneof("kind") != "struct_value":
                 raise self.wrong(key)
-            found.append(WireFields(self.identity, item.struct_value.fields))
+            found.append(Fields(self.identity, item.struct_value.fields))
         return found
 
     def wrong(self, key: str) -> DataViolation:
-        return _violation(self.identity, key)
+        """What to raise for a field whose value is not one of those there may be."""
+        return DataViolation(
+            f"point {self.identity}: field {key} is missing or of the wrong type",
+            reason="PAYLOAD_INVALID",
+            metadata={"point_id": self.identity, "field": key},
+        )
 
-    def _items(self, key: str) -> Sequence[grpc.Value]:
+    def _items(self, key: str) -> Sequence[wire.Value]:
         value = self.values[key]
         if value.WhichOneof("kind") != "list_value":
             raise self.wrong(key)
         return value.list_value.values
 
 
-def _violation(identity: str, key: str) -> DataViolation:
-    return DataViolation(
-        f"point {identity}: field {key} is missing or of the wrong type",
-        reason="PAYLOAD_INVALID",
-        metadata={"point_id": identity, "field": key},
-    )
+def to_values(payload: Mapping[str, Any]) -> dict[str, wire.Value]:
+    """Texts, whole numbers, and lists and mappings of them as Qdrant's messages hold them."""
+    return {key: _value(value) for key, value in payload.items()}
+
+
+def _value(value: Any) -> wire.Value:  # noqa: ANN401 - as above
+    if isinstance(value, str):
+        return wire.Value(string_value=value)
+    if type(value) is int:  # a bool is an int to isinstance
+        return wire.Value(integer_value=value)
+    if isinstance(value, list):
+        return wire.Value(list_value=wire.ListValue(values=map(_value, value)))
+    if isinstance(value, Mapping):
+        return wire.Value(struct_value=wire.Struct(fields=to_values(value)))
+    raise TypeError(f"no payload holds a {type(value).__name__}")

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from chassis.identity import AccessLevel
-from corpus.fields import Fields, PlainFields
+from corpus.fields import Fields
 from corpus.identity import uuid_of
 
 T = TypeVar("T")
@@ -163,11 +163,6 @@ def to_payload(passage: StoredPassage) -> dict[str, Any]:
         Key.VALID_TO.value: passage.valid_to,
         Key.RETIRED_AT.value: 0,
     }
-
-
-def from_payload(identity: str, payload: Mapping[str, Any] | None) -> StoredPassage:
-    """The passage in a payload of Python's values; see `from_fields`."""
-    return from_fields(PlainFields(identity, payload or {}))
 
 
 def from_fields(fields: Fields) -> StoredPassage:

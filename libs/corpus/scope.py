@@ -1,11 +1,11 @@
 """What a caller may read, as a condition inside the query and as a check of what came back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from qdrant_client import models
 
 from chassis.identity import AccessLevel, Caller
 from corpus.points import EVERYBODY, Key, State, StoredPassage
+from corpus.qdrant import wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Scope:
         levels = tuple(caller.level.readable())
         return cls(caller.tenant, epoch, levels, caller.groups, states, chunking_version)
 
-    def conditions(self) -> list[models.Condition]:
+    def conditions(self) -> list[wire.Condition]:
         """Conditions that must all hold; each one needs its field to be there."""
         return [*self.rights(), *live(self.epoch), match(Key.CHUNKING, self.chunking_version)]
 
-    def rights(self) -> list[models.Condition]:
+    def rights(self) -> list[wire.Condition]:
         """Those of the conditions that the caller's rights are, at whatever time."""
         return [
             match(Key.TENANT, self.tenant),
@@ -40,8 +40,8 @@ class Scope:
             match_any(Key.STATE, [state.value for state in self.states]),
         ]
 
-    def filter(self) -> models.Filter:
-        return models.Filter(must=self.conditions())
+    def filter(self) -> wire.Filter:
+        return wire.Filter(must=self.conditions())
 
     def permits(self, passage: StoredPassage) -> bool:
         """Whether the passage satisfies every condition, judged without the index."""
@@ -55,19 +55,29 @@ class Scope:
         )
 
 
-def live(epoch: int) -> list[models.Condition]:
+def live(epoch: int) -> list[wire.Condition]:
     """Conditions of the rows that are live at an epoch."""
-    return [
-        models.FieldCondition(key=Key.VALID_FROM, range=models.Range(lte=epoch)),
-        models.FieldCondition(key=Key.VALID_TO, range=models.Range(gt=epoch)),
-    ]
+    return [within(Key.VALID_FROM, lte=epoch), within(Key.VALID_TO, gt=epoch)]
 
 
-def match(key: str, value: str | int) -> models.FieldCondition:
+def match(key: str, value: str | int) -> wire.Condition:
     """The field equals the value."""
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+    found = wire.Match(keyword=value) if isinstance(value, str) else wire.Match(integer=value)
+    return wire.Condition(field=wire.FieldCondition(key=key, match=found))
 
 
-def match_any(key: str, values: list[str]) -> models.FieldCondition:
+def match_any(key: str, values: Sequence[str]) -> wire.Condition:
     """The field equals one of the values; no values match nothing."""
-    return models.FieldCondition(key=key, match=models.MatchAny(any=values))
+    found = wire.Match(keywords=wire.RepeatedStrings(strings=values))
+    return wire.Condition(field=wire.FieldCondition(key=key, match=found))
+
+
+def within(key: str, **bounds: int) -> wire.Condition:
+    """The field is a number within the bounds, which are called lt, lte, gt and gte."""
+    return wire.Condition(field=wire.FieldCondition(key=key, range=wire.Range(**bounds)))
+
+
+def has_id(*identities: str) -> wire.Condition:
+    """The point is one of these."""
+    named = [wire.PointId(uuid=identity) for identity in identities]
+    return wire.Condition(has_id=wire.HasIdCondition(has_id=named))

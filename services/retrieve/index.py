@@ -1,29 +1,22 @@
-"""The index as retrieve reads it. Qdrant's types and errors stay in here.
-
-Searches are Qdrant's own messages: the client's models, which it copies and converts again, cost as
-much as a search itself.
-"""
+"""The index as retrieve reads it. Qdrant's types and errors stay in here."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import cast
-
-from qdrant_client import AsyncQdrantClient, grpc, models
-from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc, grpc_to_payload
 
 from chassis import deadlines
 from chassis.errors import ContractMismatch, Unavailable
 from corpus import collection, epochs
 from corpus.bm25 import SparseVector
-from corpus.collection import BM25, DENSE
+from corpus.collection import BM25, DENSE, dense_vector
 from corpus.failures import INDEX_MISSING, translated
-from corpus.fields import Fields, PlainFields, WireFields
+from corpus.fields import Fields
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
-from corpus.scope import Scope, match_any
+from corpus.qdrant import Qdrant, wire
+from corpus.scope import Scope, has_id, match_any
 from services.retrieve.filters import Filters
 from services.retrieve.fuse import Ranked
 
@@ -33,7 +26,7 @@ CONDITIONS = 1_024  # of callers, as Qdrant reads them
 
 # How far a graph is searched. By its defaults one of the ten nearest in six was missing under a
 # caller's conditions, of 20,000 vectors; so it is one in a thousand.
-NEAREST = grpc.SearchParams(hnsw_ef=256, acorn=grpc.AcornSearchParams(enable=True))
+NEAREST = wire.SearchParams(hnsw_ef=256, acorn=wire.AcornSearchParams(enable=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +67,8 @@ class Index:
     `corpus.failures.translated` raises, with Unavailable where nobody has set the index up yet.
     """
 
-    def __init__(self, client: AsyncQdrantClient, alias: str, profile: EmbeddingProfile) -> None:
-        self._client = client
+    def __init__(self, qdrant: Qdrant, alias: str, profile: EmbeddingProfile) -> None:
+        self._qdrant = qdrant
         self._alias = alias
         self._profile = profile
         self._chunking_version = ""
@@ -84,7 +77,7 @@ class Index:
     async def check(self) -> None:
         """Compare the collection with the contract. Raises ContractMismatch."""
         try:
-            found = await collection.verify(self._client, self._alias, self._profile)
+            found = await collection.verify(self._qdrant, self._alias, self._profile)
         except ContractMismatch as failure:
             raise _missing(failure) from failure
         self._chunking_version = found
@@ -99,7 +92,7 @@ class Index:
         """The epoch that readers are at; 0 before anything was published."""
         try:
             return self._noted(
-                tenant, await epochs.read(self._client, self._alias, tenant, _seconds())
+                tenant, await epochs.read(self._qdrant, self._alias, tenant, _seconds())
             )
         except ContractMismatch as failure:
             raise _missing(failure) from failure
@@ -118,10 +111,10 @@ class Index:
         """
         condition = _condition(scope, filters)
         asked = [
-            grpc.QueryPoints(
+            wire.QueryPoints(
                 collection_name=self._alias,
                 using=using,
-                query=grpc.Query(nearest=vector),
+                query=wire.Query(nearest=vector),
                 filter=condition,
                 params=params,
                 limit=look.limit,
@@ -129,14 +122,14 @@ class Index:
             )
             for using, vector, params in _queries(look, scope)
         ]
-        batch = grpc.QueryBatchPoints(
+        batch = wire.QueryBatchPoints(
             collection_name=self._alias,
             query_points=[*asked, _epoch_of(scope.tenant, self._alias)],
         )
         async with self._translated() as seconds:
-            reply = await self._client.grpc_points.QueryBatch(batch, timeout=seconds)
+            reply = await self._qdrant.points.QueryBatch(batch, timeout=seconds)
         *found, current = [one.result for one in reply.result]
-        payload = grpc_to_payload(current[0].payload) if current else None
+        payload = current[0].payload if current else None
         hits = dict(zip((query.using for query in asked), found, strict=True))
         return Seen(
             dense=_ranked(hits.get(DENSE, [])),
@@ -149,36 +142,30 @@ class Index:
         """The points, in any order; one that is gone is left out."""
         if not point_ids:
             return []
-        request = grpc.GetPoints(
+        request = wire.GetPoints(
             collection_name=self._alias,
-            ids=[grpc.PointId(uuid=name) for name in point_ids],
+            ids=[wire.PointId(uuid=name) for name in point_ids],
             with_payload=_WITH,
             with_vectors=_DENSE if with_vectors else None,
         )
         async with self._translated() as seconds:
-            reply = await self._client.grpc_points.Get(request, timeout=seconds)
-        return [
-            Point(one.id.uuid, WireFields(one.id.uuid, one.payload), _dense(one))
-            for one in reply.result
-        ]
+            reply = await self._qdrant.points.Get(request, timeout=seconds)
+        return [_point(one, dense_vector(one)) for one in reply.result]
 
     async def among(self, point_ids: Sequence[str], scope: Scope) -> list[Point]:
         """Those of the points that are in the scope, in any order."""
-        named = models.HasIdCondition(has_id=list(point_ids))
-        async with self._translated():
-            records, _ = await self._client.scroll(
-                self._alias,
-                models.Filter(must=[named, *scope.conditions()]),
-                limit=len(point_ids),
-                with_payload=True,
-            )
-        return [
-            Point(str(record.id), PlainFields(str(record.id), record.payload or {}))
-            for record in records
-        ]
+        request = wire.ScrollPoints(
+            collection_name=self._alias,
+            filter=wire.Filter(must=[has_id(*point_ids), *scope.conditions()]),
+            limit=len(point_ids),
+            with_payload=_WITH,
+        )
+        async with self._translated() as seconds:
+            reply = await self._qdrant.points.Scroll(request, timeout=seconds)
+        return [_point(one) for one in reply.result]
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._qdrant.close()
 
     @asynccontextmanager
     async def _translated(self) -> AsyncIterator[float]:
@@ -202,72 +189,63 @@ def _seconds() -> float:
     return deadlines.within(CALL_SECONDS).for_hop()
 
 
-Asked = tuple[str, grpc.VectorInput, grpc.SearchParams]
+Asked = tuple[str, wire.VectorInput, wire.SearchParams]
 
-_WITH = grpc.WithPayloadSelector(enable=True)
-_WITHOUT = grpc.WithPayloadSelector(enable=False)
-_DENSE = grpc.WithVectorsSelector(include=grpc.VectorsSelector(names=[DENSE]))
+_WITH = wire.WithPayloadSelector(enable=True)
+_WITHOUT = wire.WithPayloadSelector(enable=False)
+_DENSE = wire.WithVectorsSelector(include=wire.VectorsSelector(names=[DENSE]))
 
 
 def _queries(look: Look, scope: Scope) -> Iterator[Asked]:
     if look.dense is not None:
-        yield DENSE, grpc.VectorInput(dense=grpc.DenseVector(data=look.dense)), NEAREST
+        yield DENSE, wire.VectorInput(dense=wire.DenseVector(data=look.dense)), NEAREST
     # A vector without a term finds nothing.
     if look.sparse is not None and look.sparse.indices:
-        terms = grpc.SparseVector(indices=look.sparse.indices, values=look.sparse.values)
+        terms = wire.SparseVector(indices=look.sparse.indices, values=look.sparse.values)
         # A word is as rare as it is among what the caller has a right to: no score tells of the
         # rest. Without regard to epochs, whose conditions would double the time that words take.
-        rarity = grpc.IdfParams(corpus=_rights(scope))
-        yield BM25, grpc.VectorInput(sparse=terms), grpc.SearchParams(idf=rarity)
+        rarity = wire.IdfParams(corpus=_rights(scope))
+        yield BM25, wire.VectorInput(sparse=terms), wire.SearchParams(idf=rarity)
 
 
 @lru_cache(maxsize=CONDITIONS)
-def _epoch_of(tenant: str, alias: str) -> grpc.QueryPoints:
-    named = grpc.HasIdCondition(has_id=[grpc.PointId(uuid=epochs.point_id(tenant))])
-    condition = grpc.Filter(must=[grpc.Condition(has_id=named)])
-    return grpc.QueryPoints(collection_name=alias, filter=condition, limit=1, with_payload=_WITH)
+def _epoch_of(tenant: str, alias: str) -> wire.QueryPoints:
+    condition = wire.Filter(must=[has_id(epochs.point_id(tenant))])
+    return wire.QueryPoints(collection_name=alias, filter=condition, limit=1, with_payload=_WITH)
 
 
-def _ranked(found: Sequence[grpc.ScoredPoint]) -> list[Ranked]:
+def _ranked(found: Sequence[wire.ScoredPoint]) -> list[Ranked]:
     return [Ranked(point.id.uuid, point.score) for point in found]
 
 
-def _points(found: Iterable[Sequence[grpc.ScoredPoint]]) -> dict[str, Point]:
-    return {
-        point.id.uuid: Point(point.id.uuid, WireFields(point.id.uuid, point.payload))
-        for each in found
-        for point in each
-    }
+def _points(found: Iterable[Sequence[wire.ScoredPoint]]) -> dict[str, Point]:
+    return {point.id.uuid: _point(point) for each in found for point in each}
 
 
-def _dense(record: grpc.RetrievedPoint) -> Sequence[float]:
-    named = record.vectors.vectors.vectors
-    vector = GrpcToRest.convert_vector_output(named[DENSE]) if DENSE in named else None
-    return cast("list[float]", vector) if isinstance(vector, list) else ()
+def _point(found: wire.ScoredPoint | wire.RetrievedPoint, vector: Sequence[float] = ()) -> Point:
+    return Point(found.id.uuid, Fields(found.id.uuid, found.payload), vector)
 
 
-def _condition(scope: Scope, filters: Filters) -> grpc.Filter:
+def _condition(scope: Scope, filters: Filters) -> wire.Filter:
     # Filters may be of any size and are hardly asked for twice.
     return _scoped(scope) if filters == Filters() else _narrowed(scope, filters)
 
 
 @lru_cache(maxsize=CONDITIONS)
-def _scoped(scope: Scope) -> grpc.Filter:
+def _scoped(scope: Scope) -> wire.Filter:
     return _narrowed(scope, Filters())
 
 
-def _narrowed(scope: Scope, filters: Filters) -> grpc.Filter:
-    return RestToGrpc.convert_filter(
-        models.Filter(must=[*scope.conditions(), *_narrowing(filters)])
-    )
+def _narrowed(scope: Scope, filters: Filters) -> wire.Filter:
+    return wire.Filter(must=[*scope.conditions(), *_narrowing(filters)])
 
 
 @lru_cache(maxsize=CONDITIONS)
-def _rights(scope: Scope) -> grpc.Filter:
-    return RestToGrpc.convert_filter(models.Filter(must=scope.rights()))
+def _rights(scope: Scope) -> wire.Filter:
+    return wire.Filter(must=scope.rights())
 
 
-def _narrowing(filters: Filters) -> Iterator[models.Condition]:
+def _narrowing(filters: Filters) -> Iterator[wire.Condition]:
     asked = {
         Key.DOCUMENT_TYPE: filters.document_types,
         Key.DOCUMENT: filters.document_ids,
@@ -275,7 +253,7 @@ def _narrowing(filters: Filters) -> Iterator[models.Condition]:
     }
     for key, values in asked.items():
         if values:
-            yield match_any(key, list(values))
+            yield match_any(key, values)
 
 
 def _missing(failure: ContractMismatch) -> ContractMismatch | Unavailable:

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
+from bench.parts import ordinary
 from chassis.errors import ContractMismatch, DataViolation
 from chassis.identity import AccessLevel
 from corpus import bm25, collection, epochs
 from corpus.collection import DENSE, ensure, verify
 from corpus.epochs import LIVE
-from corpus.points import Key, State, StoredPassage, from_payload, to_payload
+from corpus.points import Key, State, StoredPassage, to_payload
 from corpus.profile import profile
+from corpus.qdrant import Qdrant
 from corpus.scope import Scope
+from tests.corpus.payloads import passage_in
 from tests.ingest import parts
 from tests.ingest.parts import Part
 from tests.stages import free_port
@@ -40,8 +43,16 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Part]:
 
 
 @pytest.fixture
+async def qdrant(node: Part) -> AsyncIterator[Qdrant]:
+    qdrant = collection.connect(node.url)
+    yield qdrant
+    await qdrant.close()
+
+
+@pytest.fixture
 async def client(node: Part) -> AsyncIterator[AsyncQdrantClient]:
-    client = collection.connect(node.url)
+    """Somebody else's."""
+    client = ordinary.client(node.url)
     yield client
     await client.close()
 
@@ -52,22 +63,22 @@ def alias() -> str:
 
 
 async def test_several_set_it_up_at_once_and_find_what_they_agreed_on(
-    client: AsyncQdrantClient, alias: str
+    qdrant: Qdrant, alias: str
 ) -> None:
-    await asyncio.gather(*(ensure(client, alias, E5, "blocks1") for _ in range(4)))
-    assert await verify(client, alias, E5) == "blocks1"
-    await ensure(client, alias, E5, "blocks1")
+    await asyncio.gather(*(ensure(qdrant, alias, E5, "blocks1") for _ in range(4)))
+    assert await verify(qdrant, alias, E5) == "blocks1"
+    await ensure(qdrant, alias, E5, "blocks1")
 
 
-async def test_a_collection_that_nobody_set_up_is_told_apart(
-    client: AsyncQdrantClient, alias: str
-) -> None:
+async def test_a_collection_that_nobody_set_up_is_told_apart(qdrant: Qdrant, alias: str) -> None:
     with pytest.raises(ContractMismatch) as refusal:
-        await verify(client, alias, E5)
+        await verify(qdrant, alias, E5)
     assert refusal.value.reason == "INDEX_MISSING"
 
 
-async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, alias: str) -> None:
+async def test_a_set_up_that_was_cut_off_is_finished(
+    qdrant: Qdrant, client: AsyncQdrantClient, alias: str
+) -> None:
     name = collection.collection_name(alias, E5, "blocks1")
     await client.create_collection(
         name,
@@ -77,15 +88,15 @@ async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, 
         },
         metadata=KNOWN,
     )
-    await ensure(client, alias, E5, "blocks1")
-    assert await verify(client, alias, E5) == "blocks1"
+    await ensure(qdrant, alias, E5, "blocks1")
+    assert await verify(qdrant, alias, E5) == "blocks1"
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({"size": 3}, "size of vector dense is 3, expected 384"),
-        ({"distance": models.Distance.DOT}, "distance of vector dense is Dot, expected Cosine"),
+        ({"distance": models.Distance.DOT}, "distance of vector dense is dot, expected cosine"),
         ({"metadata": {}}, "embedding profile is missing, expected multilingual-e5-small"),
         (
             {
@@ -98,16 +109,16 @@ async def test_a_set_up_that_was_cut_off_is_finished(client: AsyncQdrantClient, 
             {"metadata": {collection.PROFILE: E5.id}},
             "version of terms is missing, expected terms1; .*`sluice reindex`",
         ),
-        ({"sparse": None}, "modifier of vector bm25 is missing, expected idf"),
+        ({"sparse": None}, "modifier of vector bm25 is none, expected idf"),
         (
-            {"indexes": {**collection.INDEXES, Key.GROUPS: models.PayloadSchemaType.INTEGER}},
+            {"indexes": {**collection.INDEXES, Key.GROUPS: "integer"}},
             "index of groups is integer, expected keyword",
         ),
         ({"indexes": {}}, "index of tenant_id is missing, expected keyword"),
     ],
 )
 async def test_a_collection_that_differs_is_refused_with_expected_and_found(
-    client: AsyncQdrantClient, alias: str, changes: dict[str, Any], complaint: str
+    qdrant: Qdrant, client: AsyncQdrantClient, alias: str, changes: dict[str, Any], complaint: str
 ) -> None:
     modifier = changes.get("sparse", models.Modifier.IDF)
     await client.create_collection(
@@ -124,15 +135,15 @@ async def test_a_collection_that_differs_is_refused_with_expected_and_found(
     for field, kind in changes.get("indexes", {}).items():
         await client.create_payload_index(alias, field, kind)
     with pytest.raises(ContractMismatch, match=complaint) as refusal:
-        await verify(client, alias, E5)
+        await verify(qdrant, alias, E5)
     assert refusal.value.reason == "COLLECTION_MISMATCH"
 
 
 async def test_an_epoch_point_that_holds_no_epoch_is_a_violation(
-    client: AsyncQdrantClient, alias: str
+    qdrant: Qdrant, client: AsyncQdrantClient, alias: str
 ) -> None:
-    await ensure(client, alias, E5, "blocks1")
-    assert await epochs.read(client, alias, "none", 2) == 0
+    await ensure(qdrant, alias, E5, "blocks1")
+    assert await epochs.read(qdrant, alias, "none", 2) == 0
     wrong: dict[str, dict[str, Any]] = {
         "nothing": {},
         "text": {epochs.EPOCH: "1", epochs.TENANT: "text"},
@@ -144,7 +155,7 @@ async def test_an_epoch_point_that_holds_no_epoch_is_a_violation(
         point = models.PointStruct(id=epochs.point_id(tenant), vector={}, payload=payload)
         await client.upsert(alias, [point])
         with pytest.raises(DataViolation, match=epochs.point_id(tenant)):
-            await epochs.read(client, alias, tenant, 2)
+            await epochs.read(qdrant, alias, tenant, 2)
 
 
 GROUPS = ("sre", "dba", "web")
@@ -176,10 +187,10 @@ def spoiled(passage: StoredPassage, chance: random.Random) -> dict[str, Any]:
 
 
 async def test_the_query_returns_exactly_what_the_scope_permits(
-    client: AsyncQdrantClient, alias: str, passage: Build
+    qdrant: Qdrant, client: AsyncQdrantClient, alias: str, passage: Build
 ) -> None:
     chance = random.Random(7)
-    await ensure(client, alias, E5, "blocks1")
+    await ensure(qdrant, alias, E5, "blocks1")
     stored = {str(uuid.UUID(int=n)): varied(passage, chance) for n in range(300)}
     payloads = {name: to_payload(one) for name, one in stored.items()}
     bad = {str(uuid.UUID(int=n)): spoiled(varied(passage, chance), chance) for n in range(300, 400)}
@@ -207,6 +218,6 @@ async def test_the_query_returns_exactly_what_the_scope_permits(
             if str(record.id) in bad:
                 # Whatever the index lets through is stopped by the guard that reads it.
                 with pytest.raises(DataViolation):
-                    from_payload(str(record.id), record.payload)
+                    passage_in(str(record.id), record.payload)
         returned += len(found)
     assert returned > 500

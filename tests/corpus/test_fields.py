@@ -1,18 +1,17 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qdrant_client import grpc
 from qdrant_client.conversions.conversion import json_to_value
 
 from chassis.errors import DataViolation
-from corpus.fields import Fields, PlainFields, WireFields
-from corpus.points import Key, from_fields, from_payload, to_payload
+from corpus.fields import Fields, to_values
+from corpus.points import to_payload
 from tests.corpus.conftest import PASSAGE
+from tests.corpus.payloads import fields, passage_in
 
-KEYS = [key.value for key in Key]
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.floats(allow_nan=False) | st.text(max_size=3)
 VALUES = st.recursive(
@@ -23,57 +22,79 @@ VALUES = st.recursive(
     ),
     max_leaves=5,
 )
+WRITTEN = st.recursive(
+    NUMBERS | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
 
 
-def wired(payload: dict[str, Any]) -> WireFields:
-    """As it comes from Qdrant."""
-    values = {key: json_to_value(value) for key, value in payload.items()}
-    sent = grpc.RetrievedPoint(payload=values).SerializeToString()
-    return WireFields("p", grpc.RetrievedPoint.FromString(sent).payload)
+def is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def judged(read: Callable[[], object]) -> object:
-    try:
-        return read()
-    except DataViolation as violation:
-        return violation.message
+def is_number(value: object) -> bool:
+    return type(value) is int and value >= 0
 
 
-def test_a_passage_reads_alike_from_the_wire() -> None:
-    assert from_fields(wired(to_payload(PASSAGE))) == PASSAGE
+def are(kind: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(isinstance(one, kind) for one in value)
 
 
-@given(st.sampled_from(KEYS), VALUES)
-def test_what_is_spoiled_is_judged_alike_from_the_wire(key: str, value: object) -> None:
-    payload = {**to_payload(PASSAGE), key: value}
-    assert judged(lambda: from_fields(wired(payload))) == judged(lambda: from_payload("p", payload))
+def count(held: Fields, key: str) -> int:
+    return len(held.parts(key))
 
 
-@given(st.sampled_from(sorted(to_payload(PASSAGE)["blocks"][0])), VALUES)
-def test_a_spoiled_block_is_judged_alike_from_the_wire(key: str, value: object) -> None:
-    payload = to_payload(PASSAGE)
-    payload["blocks"][1][key] = value
-    assert judged(lambda: from_fields(wired(payload))) == judged(lambda: from_payload("p", payload))
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_what_is_missing_is_judged_alike_from_the_wire(key: str) -> None:
-    payload = to_payload(PASSAGE)
-    del payload[key]
-    assert judged(lambda: from_fields(wired(payload))) == judged(lambda: from_payload("p", payload))
-
-
-READERS: list[Callable[[Fields], object]] = [
-    lambda fields: fields.text("key"),
-    lambda fields: fields.number("key"),
-    lambda fields: fields.texts("key"),
-    lambda fields: [part.text("text") for part in fields.parts("key")],
-]
-
-
-@given(st.sampled_from(READERS), VALUES)
-def test_every_kind_of_field_is_judged_alike_from_the_wire(
-    read: Callable[[Fields], object], value: object
+@pytest.mark.parametrize(
+    ("read", "right", "expected"),
+    [
+        (Fields.text, is_text, lambda value: value),
+        (Fields.number, is_number, lambda value: value),
+        (Fields.texts, are(str), tuple),
+        (count, are(dict), len),
+    ],
+)
+@given(value=VALUES | st.lists(st.text(max_size=2)) | st.lists(st.just({}) | st.just({"text": ""})))
+def test_a_field_is_read_as_what_it_is_and_as_nothing_else(
+    read: Callable[[Fields, str], object],
+    right: Callable[[object], bool],
+    expected: Callable[[object], object],
+    value: object,
 ) -> None:
-    plain, wire = PlainFields("p", {"key": value}), wired({"key": value})
-    assert judged(lambda: read(wire)) == judged(lambda: read(plain))
+    held = fields("p", {"key": value})
+    if right(value):
+        assert read(held, "key") == expected(value)
+        return
+    with pytest.raises(DataViolation) as violation:
+        read(held, "key")
+    assert violation.value.metadata == {"point_id": "p", "field": "key"}
+
+
+def test_a_part_has_fields_of_its_own() -> None:
+    (part,) = fields("p", {"key": [{"text": "told", "number": 3}]}).parts("key")
+    assert (part.text("text"), part.number("number")) == ("told", 3)
+    with pytest.raises(DataViolation, match="point p: field kind is missing"):
+        part.text("kind")
+
+
+@pytest.mark.parametrize("read", [Fields.text, Fields.number, Fields.texts, Fields.parts])
+def test_a_field_that_is_missing_is_a_violation(read: Callable[[Fields, str], object]) -> None:
+    with pytest.raises(DataViolation, match="point p: field key is missing"):
+        read(fields("p", {"other": "text"}), "key")
+
+
+@given(st.dictionaries(st.text(max_size=3), WRITTEN, max_size=3))
+def test_what_is_written_is_what_qdrants_client_would_write(payload: Mapping[str, Any]) -> None:
+    assert to_values(payload) == {key: json_to_value(value) for key, value in payload.items()}
+
+
+def test_a_passage_reads_as_it_was_written() -> None:
+    assert passage_in("p", to_payload(PASSAGE)) == PASSAGE
+
+
+@pytest.mark.parametrize("value", [None, True, 1.0, b"", [False], {"key": None}])
+def test_what_no_payload_of_ours_holds_is_not_written(value: object) -> None:
+    with pytest.raises(TypeError, match="no payload holds a"):
+        to_values({"key": value})

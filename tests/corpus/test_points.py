@@ -3,7 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from chassis.errors import DataViolation
-from corpus.points import Key, StoredPassage, from_payload, point_id, to_payload
+from corpus.points import Key, StoredPassage, point_id, to_payload
+from tests.corpus.payloads import passage_in
 
 Build = Callable[..., StoredPassage]
 READ = [key.value for key in Key if key is not Key.RETIRED_AT]
@@ -12,7 +13,7 @@ READ = [key.value for key in Key if key is not Key.RETIRED_AT]
 def test_a_passage_survives_its_payload(passage: Build) -> None:
     for groups in [(), ("sre", "dba")]:
         stored = passage(groups=groups)
-        assert from_payload("p", to_payload(stored)) == stored
+        assert passage_in("p", to_payload(stored)) == stored
 
 
 def test_a_document_without_groups_is_marked_for_everybody(passage: Build) -> None:
@@ -26,7 +27,7 @@ def test_a_missing_field_is_a_violation_that_names_point_and_field(
     payload = to_payload(passage())
     del payload[field]
     with pytest.raises(DataViolation, match=f"point p: field {field} ") as violation:
-        from_payload("p", payload)
+        passage_in("p", payload)
     assert violation.value.metadata == {"point_id": "p", "field": field}
 
 
@@ -36,7 +37,7 @@ def test_a_value_of_the_wrong_type_is_a_violation(
     field: str, value: object, passage: Build
 ) -> None:
     with pytest.raises(DataViolation, match=field):
-        from_payload("p", {**to_payload(passage()), field: value})
+        passage_in("p", {**to_payload(passage()), field: value})
 
 
 @pytest.mark.parametrize(
@@ -60,12 +61,12 @@ def test_a_value_outside_what_is_allowed_is_a_violation(
     field: str, value: object, passage: Build
 ) -> None:
     with pytest.raises(DataViolation, match=f"point p: field {field}|field piece"):
-        from_payload("p", {**to_payload(passage()), field: value})
+        passage_in("p", {**to_payload(passage()), field: value})
 
 
 def test_a_point_without_payload_is_a_violation() -> None:
     with pytest.raises(DataViolation, match="point p"):
-        from_payload("p", None)
+        passage_in("p", None)
 
 
 def test_ids_differ_by_everything_that_identifies_a_chunk(passage: Build) -> None:

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 from qdrant_client import AsyncQdrantClient
 
+from bench.parts import ordinary
 from corpus import collection
+from corpus.qdrant import Qdrant
 from tests.capacity.server import Server
 from tests.ingest import parts
 from tests.ingest.parts import Part, Shelf, shelf
@@ -33,16 +35,24 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
+async def qdrant(node: Part) -> AsyncIterator[Qdrant]:
+    qdrant = collection.connect(node.url)
+    yield qdrant
+    await qdrant.close()
+
+
+@pytest.fixture
 async def client(node: Part) -> AsyncIterator[AsyncQdrantClient]:
-    client = collection.connect(node.url)
+    """Somebody else's, to look from outside."""
+    client = ordinary.client(node.url)
     yield client
     await client.close()
 
 
 @pytest.fixture
-async def library(client: AsyncQdrantClient, redis: Server) -> AsyncIterator[Shelf]:
+async def library(qdrant: Qdrant, client: AsyncQdrantClient, redis: Server) -> AsyncIterator[Shelf]:
     """A tenant of the test's own."""
-    made = shelf(client, redis.url, f"tenant-{uuid.uuid4()}")
+    made = shelf(qdrant, client, redis.url, f"tenant-{uuid.uuid4()}")
     await made.library.index.ensure()
     yield made
     await made.library.leases.close()
@@ -50,13 +60,13 @@ async def library(client: AsyncQdrantClient, redis: Server) -> AsyncIterator[She
 
 @pytest.fixture
 async def another(
-    client: AsyncQdrantClient, redis: Server
+    qdrant: Qdrant, client: AsyncQdrantClient, redis: Server
 ) -> AsyncIterator[Callable[[str], Shelf]]:
     """Further processes' libraries of a tenant, as far as one process can stand for several."""
     made: list[Shelf] = []
 
     def build(tenant: str) -> Shelf:
-        made.append(shelf(client, redis.url, tenant))
+        made.append(shelf(qdrant, client, redis.url, tenant))
         return made[-1]
 
     yield build

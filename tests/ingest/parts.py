@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -18,10 +19,11 @@ from qdrant_client import AsyncQdrantClient, models
 from bench.parts.embeddings import Embeddings
 from capacity import Workload
 from chassis.identity import AccessLevel
-from corpus import collection, tokens
+from corpus import bm25, collection, tokens
 from corpus.epochs import read
-from corpus.points import State, StoredPassage, from_payload
+from corpus.points import State, StoredPassage
 from corpus.profile import profile
+from corpus.qdrant import Qdrant
 from corpus.scope import Scope
 from services.ingest import lease
 from services.ingest.chunk import Chunking
@@ -30,6 +32,7 @@ from services.ingest.index import Index
 from services.ingest.lease import Leases
 from services.ingest.library import Library
 from services.ingest.prepare import Preparation
+from tests.corpus.payloads import passage_in
 from tests.stages import START_SECONDS
 
 PROFILE = profile("multilingual-e5-small")
@@ -151,8 +154,9 @@ def _direction(text: str) -> list[float]:
 
 @dataclass(frozen=True)
 class Shelf:
-    """One tenant's library on real parts, and what its readers see."""
+    """One tenant's library on real parts, and what its readers see by the ordinary client."""
 
+    qdrant: Qdrant
     client: AsyncQdrantClient
     alias: str
     tenant: str
@@ -161,7 +165,7 @@ class Shelf:
 
     async def visible(self, epoch: int | None = None) -> list[StoredPassage]:
         """All that a reader with every right finds now, or found at an epoch."""
-        now = await read(self.client, self.alias, self.tenant, 5) if epoch is None else epoch
+        now = await read(self.qdrant, self.alias, self.tenant, 5) if epoch is None else epoch
         scope = Scope(
             self.tenant,
             now,
@@ -171,7 +175,7 @@ class Shelf:
             CHUNKING.version,
         )
         records, _ = await self.client.scroll(self.alias, scope.filter(), limit=10_000)
-        found = [from_payload(str(record.id), record.payload) for record in records]
+        found = [passage_in(str(record.id), record.payload) for record in records]
         assert all(scope.permits(passage) for passage in found)
         return sorted(found, key=lambda passage: (passage.document_id, passage.chunk))
 
@@ -185,11 +189,29 @@ class Shelf:
         return found.count
 
 
+async def create(client: AsyncQdrantClient, name: str, **more: Any) -> None:  # noqa: ANN401 - what the client takes
+    """A collection by the contract, without its indexes, as a set-up that was cut off leaves it."""
+    dense = models.VectorParams(size=PROFILE.dimensions, distance=models.Distance.COSINE)
+    words = models.SparseVectorParams(modifier=models.Modifier.IDF)
+    told = {
+        collection.PROFILE: PROFILE.id,
+        collection.CHUNKING: CHUNKING.version,
+        collection.TERMS: bm25.VERSION,
+    }
+    await client.create_collection(
+        name,
+        vectors_config={collection.DENSE: dense},
+        sparse_vectors_config={collection.BM25: words},
+        **{"metadata": told, **more},
+    )
+
+
 def preparation() -> Preparation:
     return Preparation(CHUNKING, AccessLevel.TEAM)
 
 
 def shelf(
+    qdrant: Qdrant,
     client: AsyncQdrantClient,
     redis_url: str,
     tenant: str,
@@ -197,10 +219,10 @@ def shelf(
 ) -> Shelf:
     embedder = Unit()
     library = Library(
-        index=Index(client, alias, PROFILE, CHUNKING.version),
+        index=Index(qdrant, alias, PROFILE, CHUNKING.version),
         leases=Leases(lease.connect(redis_url), quiet=0.001),
         embedder=embedder,
         batching=Batching(inputs=16, tokens=4_096, input_limit=PROFILE.input_limit),
         preparation=preparation(),
     )
-    return Shelf(client, alias, tenant, library, embedder)
+    return Shelf(qdrant, client, alias, tenant, library, embedder)

@@ -46,13 +46,13 @@ async def test_a_missing_row_does_not_match(library: Shelf) -> None:
 
 @pytest.mark.parametrize("other", ["text-embedding-3-small", "nomic-embed-text"])
 async def test_another_profile_stops_every_write(library: Shelf, other: str) -> None:
-    index = Index(library.client, library.alias, profile(other), CHUNKING.version)
+    index = Index(library.qdrant, library.alias, profile(other), CHUNKING.version)
     with pytest.raises(ContractMismatch, match=f"is {PROFILE.id}, expected {other}"):
         await index.ensure()
 
 
 async def test_another_chunking_stops_every_write(library: Shelf) -> None:
-    index = Index(library.client, library.alias, PROFILE, "blocks0")
+    index = Index(library.qdrant, library.alias, PROFILE, "blocks0")
     with pytest.raises(ContractMismatch, match=f"is {CHUNKING.version}, expected blocks0"):
         await index.ensure()
 
@@ -61,8 +61,8 @@ async def test_an_index_that_is_down_is_unavailable_and_comes_back(
     tmp_path_factory: pytest.TempPathFactory, unused_port: int
 ) -> None:
     node = parts.node(tmp_path_factory.mktemp("own-qdrant"), unused_port)
-    client = collection.connect(node.url)
-    index = Index(client, "sluice", PROFILE, CHUNKING.version)
+    qdrant = collection.connect(node.url)
+    index = Index(qdrant, "sluice", PROFILE, CHUNKING.version)
     with pytest.raises(Unavailable) as refusal:
         await index.ensure()
     assert refusal.value.reason == "INDEX_UNAVAILABLE"
@@ -72,7 +72,7 @@ async def test_an_index_that_is_down_is_unavailable_and_comes_back(
         assert await index.epoch("t") == 0
     finally:
         node.kill()
-        await client.close()
+        await qdrant.close()
 
 
 async def test_an_index_that_stalls_is_given_up_in_time(

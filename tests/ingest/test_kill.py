@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from qdrant_client import AsyncQdrantClient, models
+from qdrant_client import AsyncQdrantClient
 
 from chassis.errors import SluiceError
 from chassis.identity import AccessLevel
@@ -19,10 +19,12 @@ from cli.ingest_service import connected
 from cli.patience import Patience
 from cli.sync import Plan, sync
 from corpus.epochs import read
-from corpus.points import StoredPassage, from_payload
+from corpus.points import StoredPassage
+from corpus.qdrant import Qdrant, wire
 from corpus.scope import live, match
 from services.ingest.prepare import Header
 from tests.capacity.server import Server
+from tests.corpus.payloads import passage_in
 from tests.ingest import parts
 from tests.ingest.parts import Part
 from tests.stages import free_port
@@ -78,14 +80,14 @@ async def bring(folder: Path, stage: Part) -> None:
         await sync(index, walk(folder), PLAN, lambda: None)
 
 
-async def seen(client: AsyncQdrantClient) -> Seen:
+async def seen(qdrant: Qdrant, client: AsyncQdrantClient) -> Seen:
     """What a reader finds now, by document."""
-    epoch = await read(client, ALIAS, TENANT, 5)
-    condition = models.Filter(must=[match("tenant_id", TENANT), *live(epoch)])
+    epoch = await read(qdrant, ALIAS, TENANT, 5)
+    condition = wire.Filter(must=[match("tenant_id", TENANT), *live(epoch)])
     records, _ = await client.scroll(ALIAS, condition, limit=10_000)
     found: dict[str, list[StoredPassage]] = {}
     for record in records:
-        passage = from_payload(str(record.id), record.payload)
+        passage = passage_in(str(record.id), record.payload)
         found.setdefault(passage.document_id, []).append(passage)
     return found
 
@@ -100,9 +102,9 @@ def torn(found: Seen) -> list[str]:
     ]
 
 
-async def looks(client: AsyncQdrantClient) -> AsyncGenerator[list[str]]:
+async def looks(qdrant: Qdrant, client: AsyncQdrantClient) -> AsyncGenerator[list[str]]:
     while True:
-        yield torn(await seen(client))
+        yield torn(await seen(qdrant, client))
 
 
 def expected(folder: Path) -> dict[str, int]:
@@ -120,7 +122,7 @@ def expected(folder: Path) -> dict[str, int]:
     "kills", [pytest.param(1, id="short"), pytest.param(50, id="long", marks=pytest.mark.soak)]
 )
 async def test_whenever_the_stage_is_killed_no_reader_sees_half_and_a_second_run_mends_all(
-    stage: Part, client: AsyncQdrantClient, tmp_path: Path, kills: int
+    stage: Part, qdrant: Qdrant, client: AsyncQdrantClient, tmp_path: Path, kills: int
 ) -> None:
     draw, clock = random.Random(kills), asyncio.get_running_loop().time
     write(tmp_path, 0, draw)
@@ -128,15 +130,15 @@ async def test_whenever_the_stage_is_killed_no_reader_sees_half_and_a_second_run
     failed, looked = 0, 0
     for round_ in range(1, kills + 1):
         write(tmp_path, round_, draw)
-        epoch = await read(client, ALIAS, TENANT, 5)
+        epoch = await read(qdrant, ALIAS, TENANT, 5)
         bringing = asyncio.create_task(bring(tmp_path, stage))
-        async with asyncio.timeout(60), aclosing(looks(client)) as reading:
+        async with asyncio.timeout(60), aclosing(looks(qdrant, client)) as reading:
             end = math.inf
             async for half in reading:
                 assert half == []
                 looked += 1
                 # Until then it waits for the lease of the one that was killed before.
-                if end == math.inf and await read(client, ALIAS, TENANT, 5) != epoch:
+                if end == math.inf and await read(qdrant, ALIAS, TENANT, 5) != epoch:
                     end = clock() + draw.uniform(0, LONGEST)
                 if bringing.done() or clock() > end:
                     break
@@ -144,10 +146,10 @@ async def test_whenever_the_stage_is_killed_no_reader_sees_half_and_a_second_run
         (result,) = await asyncio.gather(bringing, return_exceptions=True)
         assert result is None or isinstance(result, SluiceError)
         failed += result is not None
-        assert torn(await seen(client)) == []
+        assert torn(await seen(qdrant, client)) == []
         await asyncio.to_thread(stage.start)
     await bring(tmp_path, stage)
-    found = await seen(client)
+    found = await seen(qdrant, client)
     assert torn(found) == []
     assert {name: len(passages) for name, passages in found.items()} == expected(tmp_path)
     assert failed > 0
@@ -158,7 +160,7 @@ async def test_whenever_the_stage_is_killed_no_reader_sees_half_and_a_second_run
     "updates", [pytest.param(40, id="short"), pytest.param(500, id="long", marks=pytest.mark.soak)]
 )
 async def test_a_reader_during_updates_never_sees_two_revisions_of_one_document(
-    stage: Part, client: AsyncQdrantClient, tmp_path: Path, updates: int
+    stage: Part, qdrant: Qdrant, client: AsyncQdrantClient, tmp_path: Path, updates: int
 ) -> None:
     draw = random.Random(updates)
     write(tmp_path, 0, draw)
@@ -173,7 +175,7 @@ async def test_a_reader_during_updates_never_sees_two_revisions_of_one_document(
                 await Patience(lambda _: None).call(put)
 
     updating = asyncio.create_task(update())
-    async with aclosing(looks(client)) as reading:
+    async with aclosing(looks(qdrant, client)) as reading:
         async for half in reading:
             assert half == []
             looked += 1
@@ -181,4 +183,4 @@ async def test_a_reader_during_updates_never_sees_two_revisions_of_one_document(
                 break
     await updating
     assert looked > updates / 10
-    assert (await seen(client))["00.md"][0].chunks == 1 + (updates - 1) % 5
+    assert (await seen(qdrant, client))["00.md"][0].chunks == 1 + (updates - 1) % 5

@@ -1,12 +1,12 @@
 import asyncio
 import uuid
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
 from chassis.errors import Conflict, InvalidInput
+from corpus.qdrant import Qdrant
 from services.ingest.index import Index
 from services.ingest.library import Outcome
 from services.ingest.prepare import Header
@@ -130,15 +130,14 @@ async def test_an_empty_source_empties_the_index_only_when_told_so(library: Shel
 
 
 async def test_every_field_that_a_filter_names_has_its_index(
-    client: AsyncQdrantClient, redis: Server, monkeypatch: pytest.MonkeyPatch
+    qdrant: Qdrant, client: AsyncQdrantClient, redis: Server
 ) -> None:
     strict = models.StrictModeConfig(
         enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
     )
-    create = partial(client.create_collection, strict_mode_config=strict)
-    monkeypatch.setattr(client, "create_collection", create)
-    shelf = parts.shelf(client, redis.url, "strict", f"strict-{uuid.uuid4().hex}")
+    shelf = parts.shelf(qdrant, client, redis.url, "strict", f"strict-{uuid.uuid4().hex}")
     library, index = shelf.library, shelf.library.index
+    await parts.create(client, index.name, strict_mode_config=strict)
     for text in (b"one", b"two"):
         await library.put("strict", A, text)
     await index.keep("strict", {"hash": [0.5] * 384}, until=0)

@@ -10,6 +10,7 @@ from qdrant_client import AsyncQdrantClient
 
 from chassis.errors import Conflict, ContractMismatch
 from corpus import collection, epochs, tokens
+from corpus.qdrant import Qdrant
 from services.ingest import lease
 from services.ingest.chunk import Chunking
 from services.ingest.embed import Batching
@@ -29,6 +30,7 @@ LONG = "\n\n".join(f"Paragraph {n} tells of the matter at some length." for n in
 class House:
     """A suite's two collections behind one alias of the test's own."""
 
+    qdrant: Qdrant
     client: AsyncQdrantClient
     alias: str
     old: Library
@@ -40,11 +42,11 @@ class House:
         return (await self.succession.switch(tenant, **policy)).previous
 
     async def readers_version(self) -> str:
-        return await collection.verify(self.client, self.alias, PROFILE)
+        return await collection.verify(self.qdrant, self.alias, PROFILE)
 
 
 @pytest.fixture
-async def house(client: AsyncQdrantClient, redis: Server) -> AsyncIterator[House]:
+async def house(qdrant: Qdrant, client: AsyncQdrantClient, redis: Server) -> AsyncIterator[House]:
     alias = f"alias-{uuid.uuid4().hex}"
     leases = Leases(lease.connect(redis.url), quiet=0.001)
 
@@ -55,14 +57,15 @@ async def house(client: AsyncQdrantClient, redis: Server) -> AsyncIterator[House
     smaller = Preparation(
         Chunking(PROFILE, tokens.counter(PROFILE), budget=64, overlap=0), first.default_access
     )
-    current = Index(client, alias, PROFILE, first.chunking.version)
-    following = Index(client, alias, PROFILE, smaller.chunking.version, beside=True)
+    current = Index(qdrant, alias, PROFILE, first.chunking.version)
+    following = Index(qdrant, alias, PROFILE, smaller.chunking.version, beside=True)
     yield House(
+        qdrant,
         client,
         alias,
         library(current, first),
         library(following, smaller),
-        Succession(Index(client, alias, PROFILE, smaller.chunking.version), following, leases),
+        Succession(Index(qdrant, alias, PROFILE, smaller.chunking.version), following, leases),
     )
     await leases.close()
 
@@ -98,9 +101,9 @@ async def test_no_epoch_of_the_new_collection_was_ever_one_of_the_old(house: Hou
     for number in range(4):
         await house.old.put("one", A, f"text {number}".encode())
     await house.new.put("one", A, b"text 3")
-    before = await epochs.read(house.client, house.alias, "one", 5)
+    before = await epochs.read(house.qdrant, house.alias, "one", 5)
     await house.switch()
-    after = await epochs.read(house.client, house.alias, "one", 5)
+    after = await epochs.read(house.qdrant, house.alias, "one", 5)
     assert (before, after) == (4, 5)
     page = await house.new.page("one", "", "", 10)
     assert [head.document_id for head in page.heads] == ["a.md"]

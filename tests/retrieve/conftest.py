@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from qdrant_client import models
 
-from corpus import collection
+from tests.retrieve import engine
 from tests.retrieve.engine import SMALL, Node, Shelf, node
 
 
@@ -16,9 +16,8 @@ def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 @pytest.fixture
 async def shelf(qdrant: Node) -> AsyncIterator[Shelf]:
     """A collection that is set up and empty. All tests share it: setting up takes seconds."""
-    client = collection.connect(qdrant.url)
-    found = Shelf(client, "shared", SMALL)
-    await found.set_up()
-    await client.delete(found.alias, models.FilterSelector(filter=models.Filter()), wait=True)
-    yield found
-    await client.close()
+    everything = models.FilterSelector(filter=models.Filter())
+    async with engine.shelf(qdrant, "shared", SMALL) as found:
+        await found.set_up()
+        await found.client.delete(found.alias, everything, wait=True)
+        yield found

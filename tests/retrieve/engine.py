@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from qdrant_client import AsyncQdrantClient, models
 
+from bench.parts import ordinary
 from chassis.identity import AccessLevel
 from corpus import bm25, collection, epochs
 from corpus.collection import BM25, DENSE
 from corpus.epochs import LIVE
 from corpus.points import Key, Kind, State, StoredBlock, StoredPassage, point_id, to_payload
 from corpus.profile import EmbeddingProfile
+from corpus.qdrant import Qdrant
 from tests.stages import START_SECONDS, free_port
 
 CHUNKING = "blocks1-64-1-test"
@@ -113,12 +115,13 @@ def node(folder: Path) -> Iterator[Node]:
 class Shelf:
     """One collection to write passages to."""
 
-    client: AsyncQdrantClient
+    qdrant: Qdrant
+    client: AsyncQdrantClient  # somebody else's
     alias: str
     profile: EmbeddingProfile
 
     async def set_up(self) -> None:
-        await collection.ensure(self.client, self.alias, self.profile, CHUNKING)
+        await collection.ensure(self.qdrant, self.alias, self.profile, CHUNKING)
 
     async def put(self, *rows: tuple[StoredPassage, list[float]]) -> list[str]:
         """Write the passages; their point ids, in order."""
@@ -140,6 +143,14 @@ class Shelf:
         payload = {epochs.TENANT: tenant, epochs.EPOCH: epoch, epochs.PUBLISHER: ""}
         point = models.PointStruct(id=epochs.point_id(tenant), vector={}, payload=payload)
         await self.client.upsert(self.alias, [point], wait=True)
+
+
+@asynccontextmanager
+async def shelf(engine: Node, alias: str, profile: EmbeddingProfile) -> AsyncIterator[Shelf]:
+    qdrant, client = collection.connect(engine.url), ordinary.client(engine.url)
+    yield Shelf(qdrant, client, alias, profile)
+    await client.close()
+    await qdrant.close()
 
 
 def passage(**changes: object) -> StoredPassage:

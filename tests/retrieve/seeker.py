@@ -32,7 +32,7 @@ FUSION = Fusion(Space.MIN_MAX, 0.5)
 
 def search(shelf: Shelf, vector: list[float], ranking: Ranking | None = None) -> Search:
     return Search(
-        index=Index(shelf.client, shelf.alias, shelf.profile),
+        index=Index(shelf.qdrant, shelf.alias, shelf.profile),
         embeddings=Embeddings(Given(vector), kept=0),
         profile=shelf.profile,
         count=lambda _text: 1,

@@ -133,7 +133,7 @@ class Failing:
 
 
 async def without_model(shelf: Shelf, failure: SluiceError, mode: Mode) -> Result:
-    index = Index(shelf.client, shelf.alias, shelf.profile)
+    index = Index(shelf.qdrant, shelf.alias, shelf.profile)
     embeddings = Embeddings(Failing(failure), kept=8)
     usual = Search(index, embeddings, shelf.profile, lambda _text: 1, Ranking(HALF, 50, {}))
     return await usual.run(asked(question="drain", mode=mode), ANA)

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import qdrant_edge as edge
 from numpy.typing import NDArray
-from qdrant_client import grpc
-from qdrant_client.conversions.conversion import RestToGrpc
 
 from chassis.identity import AccessLevel, Caller
 from corpus import collection
 from corpus.points import State, to_payload
+from corpus.qdrant import wire
 from corpus.scope import Scope
 from local.qdrant_node.filters import engine_filter
 from local.qdrant_node.queries import _search_params
@@ -40,11 +39,11 @@ def test_a_built_graph_loses_at_most_one_in_two_hundred_of_the_nearest(tmp_path:
     assert shard.info().indexed_vectors_count == VECTORS
     caller = Caller("ana", "acme", AccessLevel.TEAM, frozenset({"sre"}))
     scope = Scope.of(caller, epoch=1, states=(State.PUBLISHED,), chunking_version=CHUNKING)
-    condition = engine_filter(RestToGrpc.convert_filter(scope.filter()))
+    condition = engine_filter(scope.filter())
     found = wanted = 0
     for query in _about(draw, topics, QUERIES):
         exact = _nearest(shard, query, condition, edge.SearchParams(exact=True))
-        level = grpc.QueryPoints(params=NEAREST)
+        level = wire.QueryPoints(params=NEAREST)
         found += len(exact & _nearest(shard, query, condition, _search_params(level)))
         wanted += len(exact)
     shard.close()
@@ -64,7 +63,7 @@ def _filled(folder: Path, vectors: Floats) -> edge.EdgeShard:
     config = edge.EdgeConfig(vectors={collection.DENSE: params})
     shard = edge.EdgeShard.create(str(folder), config)
     for field, kind in collection.INDEXES.items():
-        schema = getattr(edge.PayloadSchemaType, kind.value.capitalize())
+        schema = getattr(edge.PayloadSchemaType, kind.capitalize())
         shard.update(edge.UpdateOperation.create_field_index(field, schema))
     for first in range(0, len(vectors), BATCH):
         points = list(_points(vectors, first))

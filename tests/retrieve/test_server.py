@@ -4,7 +4,6 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from capacity import SharedBucket, Workload
 from chassis import channels, errors
 from chassis.identity import AccessLevel, Caller, Minter, development_key
-from corpus import collection
+from corpus.collection import DEFAULT_ALIAS
 from corpus.points import Kind, StoredBlock
 from corpus.profile import PROFILES
 from services.retrieve.question import CHARACTERS
@@ -25,7 +24,7 @@ from sluice.evidence.v1 import evidence_pb2 as evidence
 from sluice.retrieve.v1 import retrieve_pb2 as pb
 from sluice.retrieve.v1.retrieve_pb2_grpc import RetrieveServiceStub
 from tests.capacity.server import running_server
-from tests.retrieve.engine import CHUNKING, Node, Shelf, node, passage
+from tests.retrieve.engine import CHUNKING, Node, Shelf, node, passage, shelf
 from tests.retrieve.seeker import axis
 from tests.scripted_provider import replies
 from tests.scripted_provider.server import Reply, ScriptedProvider
@@ -84,7 +83,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     with node(tmp_path_factory.mktemp("qdrant")) as engine:
-        async with ScriptedProvider() as provider, shelf(engine) as filled:
+        async with ScriptedProvider() as provider, shelf(engine, DEFAULT_ALIAS, PROFILE) as filled:
             await filled.set_up()
             await _fill(filled)
             told = {
@@ -110,13 +109,6 @@ async def _opened(redis_url: str) -> None:
     async with bucket.acquire(1, Workload.INTERACTIVE, time.monotonic() + 20) as reservation:
         reservation.not_begun()
     await bucket.close()
-
-
-@asynccontextmanager
-async def shelf(engine: Node) -> AsyncIterator[Shelf]:
-    client = collection.connect(engine.url)
-    yield Shelf(client, collection.DEFAULT_ALIAS, PROFILE)
-    await client.close()
 
 
 async def _fill(filled: Shelf) -> None:
@@ -296,7 +288,7 @@ async def test_a_stage_is_ready_once_somebody_has_set_the_index_up(
     redis_url: str, tmp_path: Path
 ) -> None:
     with node(tmp_path) as engine:
-        async with ScriptedProvider() as provider, shelf(engine) as empty:
+        async with ScriptedProvider() as provider, shelf(engine, DEFAULT_ALIAS, PROFILE) as empty:
             told = {
                 "SLUICE_REDIS_URL": redis_url,
                 "SLUICE_QDRANT_URL": engine.url,

@@ -18,7 +18,7 @@ POINT = "11111111-1111-4111-8111-111111111111"
 async def check(
     shelf: Shelf, epoch: int, *point_ids: str, caller: Caller = ANA, states: tuple[State, ...] = ()
 ) -> Standing:
-    index = Index(shelf.client, shelf.alias, shelf.profile)
+    index = Index(shelf.qdrant, shelf.alias, shelf.profile)
     return await standing(index, Evidence(epoch, point_ids, states), caller)
 
 

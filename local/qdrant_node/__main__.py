@@ -4,7 +4,6 @@ import sys
 
 import uvloop
 
-import local.qdrant_node.bare_client  # noqa: F401 -- before what imports the messages
 from local.qdrant_node.database import Database
 from local.qdrant_node.errors import EngineFault, StartError, engine_faults
 from local.qdrant_node.log import log

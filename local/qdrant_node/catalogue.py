@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict, ParseDict
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.errors import BadInput, Exists, Missing, StartError
 
 _FORMAT = 1

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import grpc
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.database import Collection, Database
 from local.qdrant_node.errors import Unserved
 

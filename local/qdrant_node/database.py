@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import qdrant_edge as edge
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local import private
 from local.qdrant_node.catalogue import Catalogue, Entry, read, sync_folder, write
 from local.qdrant_node.errors import StartError

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 import qdrant_edge as edge
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.errors import BadInput, Unserved
 from local.qdrant_node.points import engine_ids
 

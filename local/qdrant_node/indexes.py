@@ -6,8 +6,8 @@ from typing import Any
 
 import qdrant_edge as edge
 from google.protobuf.message import Message
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.errors import BadInput, Unserved
 
 _BY_PARAMS: dict[str, tuple[wire.PayloadSchemaType.ValueType, Any]] = {

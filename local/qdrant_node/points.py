@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import qdrant_edge as edge
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.errors import BadInput, Unserved
 from local.qdrant_node.schema import VectorSchema
 

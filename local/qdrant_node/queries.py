@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import qdrant_edge as edge
 from google.protobuf.message import Message
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.database import Collection
 from local.qdrant_node.errors import BadInput, Missing, Unserved
 from local.qdrant_node.filters import engine_filter, optional_filter

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import qdrant_edge as edge
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.errors import BadInput, Unserved
 
 _NAME_LIMIT = 255

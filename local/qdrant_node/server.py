@@ -7,8 +7,8 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.boundary import Boundary
 from local.qdrant_node.collections_service import CollectionsService
 from local.qdrant_node.database import Database

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from google.protobuf.message import Message
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.catalogue import Entry
 from local.qdrant_node.errors import BadInput
 

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, cast
 
 import qdrant_edge as edge
-from qdrant_client import grpc as wire
 
+from corpus.qdrant import wire
 from local.qdrant_node.errors import BadInput, Unserved
 from local.qdrant_node.filters import engine_filter
 from local.qdrant_node.points import (

@@ -37,6 +37,7 @@ ENDS = {
     *("OK", "INVALID_ARGUMENT", "UNAUTHENTICATED", "PERMISSION_DENIED"),
     "NOT_FOUND",
     "FAILED_PRECONDITION",  # to switch where nothing is reindexed
+    "ABORTED",  # an idempotency key that stands for another question
 }
 CALLERS = [
     Caller("ana", "demo", AccessLevel.TEAM, frozenset({"sre"})),

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.connection import Bounds
+from gateway.connection import PIPELINED, Bounds
 from gateway.listen import bind, serve_http
 from tests.gateway.house import gateway, served, until
 
@@ -182,6 +182,50 @@ async def test_a_client_that_stops_reading_is_cut_off_and_one_that_reads_slowly_
             assert len(await asyncio.wait_for(reader.readexactly(65_536), 5)) == 65_536
         assert not ended.is_set()
         await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_requests_that_are_sent_before_an_answer_are_answered_in_turn() -> None:
+    steps: list[tuple[str, str]] = []
+
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        steps.append(("begins", scope["path"]))
+        await asyncio.sleep(0.01)  # slow work, not a wait for something
+        steps.append(("ends", scope["path"]))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async with serving(Bounds(10), app=noted) as connect:
+        stream = await connect()
+        stream[1].write(b"".join(HEAD.replace(b"/", b"/%d" % place, 1) for place in range(3)))
+        for _ in range(3):
+            assert await answered(stream, b"")
+        assert steps == [(step, f"/{place}") for place in range(3) for step in ("begins", "ends")]
+        assert await answered(stream)
+
+
+async def test_who_sends_the_next_request_and_leaves_ends_the_work_for_the_one_before() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        ended.set()
+
+    async with serving(Bounds(10), app=endless) as connect:
+        _, writer = await connect()
+        writer.write(HEAD * 2)
+        await asyncio.wait_for(begun.wait(), 5)
+        writer.close()
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_who_sends_too_many_requests_without_an_answer_is_cut_off() -> None:
+    async with serving(Bounds(10), seconds=60) as connect:
+        reader, writer = await connect()
+        writer.write(HEAD * (PIPELINED + 2))
+        said = await asyncio.wait_for(reader.read(), 5)
+        assert said.startswith(b"HTTP/1.1 400 ")
 
 
 async def test_one_connection_too_many_is_closed_and_the_others_are_served() -> None:

@@ -71,16 +71,18 @@ class Fields:
 
 def to_values(payload: Mapping[str, Any]) -> dict[str, wire.Value]:
     """Texts, whole numbers, and lists and mappings of them as Qdrant's messages hold them."""
-    return {key: _value(value) for key, value in payload.items()}
+    return {key: wire.Value(**_arguments(value)) for key, value in payload.items()}
 
 
-def _value(value: Any) -> wire.Value:  # noqa: ANN401 - as above
+def _arguments(value: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+    """Of the value's message, which makes all that is inside in one go, several times as fast."""
     if isinstance(value, str):
-        return wire.Value(string_value=value)
+        return {"string_value": value}
     if type(value) is int:  # a bool is an int to isinstance
-        return wire.Value(integer_value=value)
+        return {"integer_value": value}
     if isinstance(value, list):
-        return wire.Value(list_value=wire.ListValue(values=map(_value, value)))
+        return {"list_value": {"values": [_arguments(item) for item in value]}}
     if isinstance(value, Mapping):
-        return wire.Value(struct_value=wire.Struct(fields=to_values(value)))
+        fields = {key: _arguments(item) for key, item in value.items()}
+        return {"struct_value": {"fields": fields}}
     raise TypeError(f"no payload holds a {type(value).__name__}")

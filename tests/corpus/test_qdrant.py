@@ -108,10 +108,8 @@ def imported(*lines: str) -> set[str]:
         "services.ingest.index",
         "services.retrieve.__main__",
         "services.retrieve.index",
-        "cli.main",
         "cli.doctor.parts",
         "local.qdrant_node.__main__",
-        "local.qdrant_node.filters",
     ],
 )
 def test_no_process_loads_more_of_qdrants_package_than_its_messages(module: str) -> None:

@@ -1,5 +1,6 @@
 """What tests of every part need: free ports and processes that end with the test."""
 
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     That examples are made slowly tells of a busy machine, not of a test.
     """
+    # A shell that starts the tests in the background has them and their commands ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile(
         "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )

@@ -11,7 +11,7 @@ from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 SUITE = Path(__file__).with_name("suite")
-OWN_SUITE = ("test_local_llm.py",)
+OWN_SUITE = ("test_local_llm.py", "test_markers.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

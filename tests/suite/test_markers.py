@@ -402,7 +402,7 @@ async def failures(face: Face, provider: ScriptedProvider) -> None:
 
 async def over_limit(face: Face) -> None:
     """More than the seats and more than the allowance."""
-    asking = (face.http("POST", "/v1/search", json=asked(QUESTION)) for _ in range(BURST + 5))
+    asking = (face.http("POST", "/v1/search", json=asked(QUESTION)) for _ in range(2 * BURST))
     found = {reply.status_code for reply in await asyncio.gather(*asking)}
     assert 429 in found, found
 

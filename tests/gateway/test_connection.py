@@ -189,7 +189,7 @@ async def test_requests_that_are_sent_before_an_answer_are_answered_in_turn() ->
 
     async def noted(scope: Scope, receive: Receive, send: Send) -> None:
         steps.append(("begins", scope["path"]))
-        await asyncio.sleep(0.01)  # slow work, not a wait for something
+        await asyncio.sleep(0)  # the others could begin now
         steps.append(("ends", scope["path"]))
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
@@ -216,8 +216,9 @@ async def test_who_sends_the_next_request_and_leaves_ends_the_work_for_the_one_b
         _, writer = await connect()
         writer.write(HEAD * 2)
         await asyncio.wait_for(begun.wait(), 5)
+        assert not ended.is_set()
         writer.close()
-        await asyncio.wait_for(ended.wait(), 5)
+        assert await asyncio.wait_for(ended.wait(), 5)
 
 
 async def test_who_sends_too_many_requests_without_an_answer_is_cut_off() -> None:

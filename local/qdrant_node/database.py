@@ -176,7 +176,7 @@ def _lock(folder: Path) -> int:
 
 
 def _open(entry: Entry, folder: Path) -> Collection:
-    shard = load_shard(folder)
+    shard = load_shard(folder, engine_config(entry.config))
     built = set(shard.engine.info().payload_schema)
     for field in built - entry.indexes.keys():
         shard.update(edge.UpdateOperation.delete_field_index(field))

@@ -50,9 +50,10 @@ def create_shard(folder: Path, config: edge.EdgeConfig) -> Shard:
     return shard
 
 
-def load_shard(folder: Path) -> Shard:
+def load_shard(folder: Path, config: edge.EdgeConfig) -> Shard:
+    """The shard in a folder, which may have been made with other settings than `config`."""
     try:
         with engine_faults():
-            return Shard(folder, edge.EdgeShard.load(str(folder)))
+            return Shard(folder, edge.EdgeShard.load(str(folder), config))
     except EngineFault as failure:
         raise StartError(f"{folder}: the collection cannot be opened ({failure})") from failure

@@ -23,7 +23,10 @@ MISMATCH = "COLLECTION_MISMATCH"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What to run and how to tell that it is ready. `ready_within` is in seconds."""
+    """What to run and how to tell that it is ready. `ready_within` is in seconds.
+
+    `nice` is how far it stands back, from 0 to 19, where processors are short.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -31,6 +34,7 @@ class Part:
     port: int
     probe: Probe
     ready_within: float
+    nice: int = 0
 
 
 class Child:
@@ -48,14 +52,15 @@ class Child:
         with private.appending(log) as output:
             start = output.tell()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid())),
+                *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(part.nice)),
                 *part.command,
                 env=dict(part.environment),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 # Ctrl-C reaches the whole foreground group; the order of ending is ours to choose.
-                start_new_session=True,
+                # Not a session: Linux shares processors out by session before it looks at `nice`.
+                process_group=0,
                 umask=private.UMASK,
             )
         return cls(part, log, start, process)

@@ -38,6 +38,10 @@ MODULES = {
     "worker": "gateway.worker",
 }
 STORES = ("redis", "jobs")
+# These go first where processors are short: what there is no room for is to be refused at once,
+# however busy the others are with what was let in.
+FIRST = ("gateway", *STORES)
+STANDS_BACK = 10
 READY_WITHIN = 60.0  # seconds; a cold disk and a busy machine included
 
 
@@ -87,6 +91,7 @@ def part(name: str, data: Path, ports: Mapping[str, int], told: Mapping[str, str
         port=port,
         probe=probe(name, port, certificates(told)),
         ready_within=READY_WITHIN,
+        nice=0 if name in FIRST else STANDS_BACK,
     )
 
 

@@ -1,7 +1,7 @@
-"""Becomes a command that dies with its parent: `python -I -S tether.py PARENT_PID COMMAND...`.
+"""Becomes a command that dies with its parent: `python -I -S tether.py PARENT_PID NICE COMMAND...`.
 
 The kernel does it, so that it holds even when the parent is killed with SIGKILL. Linux only:
-elsewhere the command runs, but outlives such a parent.
+elsewhere the command runs, but outlives such a parent. NICE is added to its own niceness.
 """
 
 import os
@@ -13,7 +13,8 @@ EXIT_PARENT_GONE = 4
 
 
 def main() -> None:
-    parent, command = int(sys.argv[1]), sys.argv[2:]
+    parent, nice, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    os.nice(nice)
     if sys.platform == "linux":
         _die_with(parent)
     os.execv(command[0], command)  # noqa: S606 - the command comes from the supervisor

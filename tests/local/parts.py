@@ -42,6 +42,7 @@ def part(
     program: str = PROGRAM,
     answers: int = 1_000,
     ready_within: float = 20,
+    nice: int = 0,
 ) -> Part:
     port = port or ports.free(1)[0]
     return Part(
@@ -51,6 +52,7 @@ def part(
         port=port,
         probe=http_ready(port),
         ready_within=ready_within,
+        nice=nice,
     )
 
 
@@ -84,7 +86,7 @@ def run(folder: Path, first: int, second: int) -> Run:
         folder,
         profile="tiny",
         ports={"models": first, "gateway": second},
-        tiers=[[part("models", first)], [part("gateway", second)]],
+        tiers=[[part("models", first, nice=3)], [part("gateway", second)]],
         report=lambda _event: None,
         policy=Policy(),
     )

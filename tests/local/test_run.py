@@ -65,6 +65,21 @@ async def test_no_process_outlives_a_suite_that_is_killed(tmp_path: Path) -> Non
         os.close(descriptor)
 
 
+async def test_a_part_that_stands_back_does_so_among_those_of_the_same_session(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, ports.free(2)):
+        left = state.read(tmp_path)
+        assert left is not None
+        pids = {part.name: part.pid for part in left.parts}
+        nice = {name: os.getpriority(os.PRIO_PROCESS, pid) for name, pid in pids.items()}
+        sessions = {os.getsid(pid) for pid in pids.values()}
+        groups = {os.getpgid(pid) for pid in pids.values()}
+    assert nice["models"] - nice["gateway"] == 3
+    assert sessions == {os.getsid(0)}
+    assert len(groups | {os.getpgid(0)}) == 3
+
+
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_ends_everything_with_exit_code_0(
     tmp_path: Path, name: signal.Signals

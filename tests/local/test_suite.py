@@ -38,6 +38,14 @@ def test_every_process_is_told_its_own_port_and_where_the_others_are(tmp_path: P
     assert gateway["SLUICE_JOBS_REDIS_URL"] == f"redis://127.0.0.1:{NUMBERS['jobs']}/0"
 
 
+def test_the_door_and_the_stores_go_before_those_who_work(tmp_path: Path) -> None:
+    told = environment(tmp_path, NUMBERS, {})
+    nice = {part.name: part.nice for tier in tiers(tmp_path, NUMBERS, told) for part in tier}
+    first = {name for name, back in nice.items() if back == 0}
+    assert first == {"redis", "jobs", "gateway"}
+    assert {back for name, back in nice.items() if name not in first} == {10}
+
+
 def test_nothing_that_jobs_are_told_is_lost_with_their_store(tmp_path: Path) -> None:
     told = environment(tmp_path, NUMBERS, {})
     parts = {part.name: part for tier in tiers(tmp_path, NUMBERS, told) for part in tier}

@@ -195,9 +195,11 @@ def _rows(found: Report, read: Report) -> list[Report]:
             "p99 of answers at five times the rate",
             found["answered_ms"]["p99"],
             "ms",
+            Reach(2),
             beside="without load",
             than=found["unloaded_ms"]["p99"],
         ),
+        row("p99 of refusals meanwhile", found["refused_ms"]["p99"], "ms", Reach(50, "figure")),
         row(
             f"broken of {read['streams']} streams at once",
             read["broken"],

@@ -1,8 +1,9 @@
 """A model provider that writes at a fixed pace, and says in each delta when it sent it.
 
 A question that holds `deltas=N` is answered in N of them; each holds the monotonic clock in
-nanoseconds as a word. Each line of its log is `begin` or `end`, microseconds of the same clock, and
-the call's number; a call ends when its answer is out or its caller is gone.
+nanoseconds as a word. It keeps connections, as providers do. Each line of its log is `begin` or
+`end`, microseconds of the same clock, and the call's number; a call ends when its answer is out or
+its caller is gone.
 
 It embeds too, every text alike and at once: that stands for embeddings that are known already.
 """
@@ -24,7 +25,7 @@ from bench.parts.embeddings import DIMENSIONS
 ASKED = re.compile(r"deltas=(\d+)")
 SHORT = 20
 HEAD = (
-    b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
+    b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
     b"content-type: text/event-stream; charset=utf-8\r\n\r\n"
 )
 OPENING = '{"status": "answered", "answer": "'
@@ -43,19 +44,23 @@ class Provider:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Health checks open a connection and say nothing.
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            path, body = await read(reader)
-            while path.endswith("/embeddings"):
-                writer.write(embedded(body))
-                path, body = await read(reader)
-            asked = ASKED.search(body)
-            await self._answer(int(asked[1]) if asked else SHORT, reader, writer)
+            begun = b""
+            while True:
+                path, body = await read(reader, begun)
+                if path.endswith("/embeddings"):
+                    writer.write(embedded(body))
+                    begun = b""
+                    continue
+                asked = ASKED.search(body)
+                begun = await self._answer(int(asked[1]) if asked else SHORT, reader, writer)
         writer.close()
         with contextlib.suppress(ConnectionError):
             await writer.wait_closed()
 
     async def _answer(
         self, deltas: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    ) -> bytes:
+        """What came of the next request meanwhile; of a caller who left nothing does."""
         number = next(self._numbers)
         self._tell("begin", number)
         gone = asyncio.create_task(reader.read(1))
@@ -66,7 +71,8 @@ class Provider:
             self._tell("end", number)
             gone.cancel()
             streaming.cancel()
-            await asyncio.gather(gone, streaming, return_exceptions=True)
+            begun, _ = await asyncio.gather(gone, streaming, return_exceptions=True)
+        return begun if isinstance(begun, bytes) else b""
 
     async def _stream(self, deltas: int, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD)
@@ -77,21 +83,27 @@ class Provider:
             await asyncio.sleep(max(0.0, began + number * self._pause - time.monotonic()))
             word = f"{time.monotonic_ns()}"
             if number:
-                writer.write(b"%b %b%b" % (before, word.encode(), after))
+                writer.write(_piece(b"%b %b%b" % (before, word.encode(), after)))
             else:
-                writer.write(chunk({"content": OPENING + word}))
-        writer.write(chunk({"content": CLOSING}) + chunk({}, "stop"))
+                writer.write(_piece(chunk({"content": OPENING + word})))
+        writer.write(_piece(chunk({"content": CLOSING}) + chunk({}, "stop")))
         usage = {"prompt_tokens": 100, "completion_tokens": deltas}
-        writer.write(event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+        last = event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n"
+        writer.write(_piece(last) + _piece(b""))
         await writer.drain()
 
     def _tell(self, kind: str, number: int) -> None:
         print(kind, time.monotonic_ns() // 1_000, number, file=self._log, flush=True)
 
 
-async def read(reader: asyncio.StreamReader) -> tuple[str, str]:
-    """The path and the body of a request."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+def _piece(data: bytes) -> bytes:
+    """A chunk of a body whose length nobody knows yet; an empty one ends it."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+async def read(reader: asyncio.StreamReader, begun: bytes = b"") -> tuple[str, str]:
+    """The path and the body of a request, of which `begun` was read already."""
+    head = (begun + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     length = re.search(r"content-length: *(\d+)", head)
     body = await reader.readexactly(int(length[1]) if length else 0)
     return head.split(" ")[1], body.decode()

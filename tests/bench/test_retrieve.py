@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from bench.retrieve import MODES, measure
 
 BASELINE = Path(__file__).parents[2] / "bench" / "baselines" / "retrieve.json"
 
 
+@pytest.mark.soak
 def test_a_short_run_tells_what_the_baseline_tells() -> None:
     found = measure(passages=60, rounds=3)
     recorded = json.loads(BASELINE.read_text())

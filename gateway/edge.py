@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chassis.errors import InvalidInput, Unavailable
-from gateway.problem import refusal
+from gateway.problem import REFUSED, refusal
 from gateway.quota import fields
 
 # Two of these mean different things to whoever takes the first and whoever takes the last.
@@ -56,9 +56,9 @@ class Named:
 
 
 class Edge:
-    """A header that may be there once is refused when it is there twice.
+    """Every refusal leaves as a problem. What nobody foresaw is a 500 without a word about why.
 
-    What nobody caught leaves as a 500 without a word about why.
+    A header that may be there once is refused when it is there twice.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -69,26 +69,25 @@ class Edge:
             await self._app(scope, receive, send)
             return
         started = False
+        failure: Exception | None = None
 
         async def watched(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
-        failure = _doubled(scope) or await self._failure(scope, receive, watched)
-        if failure is not None and not started:
-            await refusal(scope["state"]["request_id"], failure)(scope, receive, send)
-
-    async def _failure(self, scope: Scope, receive: Receive, send: Send) -> Exception | None:
         try:
-            await self._app(scope, receive, send)
+            _refuse_doubled(scope)
+            await self._app(scope, receive, watched)
         except asyncio.CancelledError:
             # The server cancels a request only at its own end, and nobody waits for the task.
-            return Unavailable("the gateway is stopping", reason="STOPPING")
+            failure = Unavailable("the gateway is stopping", reason="STOPPING")
         except Exception as error:  # the edge of the process: nothing may leave as it is
-            log.exception("request_failed")
-            return error
-        return None
+            if started or not isinstance(error, REFUSED):
+                log.exception("request_failed")
+            failure = error
+        if failure is not None and not started:
+            await refusal(scope["state"]["request_id"], failure)(scope, receive, send)
 
 
 def admit_origins(app: FastAPI, origins: Collection[str]) -> None:
@@ -102,12 +101,11 @@ def admit_origins(app: FastAPI, origins: Collection[str]) -> None:
     )
 
 
-def _doubled(scope: Scope) -> InvalidInput | None:
+def _refuse_doubled(scope: Scope) -> None:
     headers = Headers(scope=scope)
     for name in SINGLE:
         if len(headers.getlist(name)) > 1:
-            return InvalidInput("the header is there more than once", field=name)
-    return None
+            raise InvalidInput("the header is there more than once", field=name)
 
 
 def _request_id(scope: Scope) -> str:

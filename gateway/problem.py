@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 import structlog
-from fastapi import FastAPI, Request, Response
+from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from pydantic import Field as Element
@@ -43,6 +43,9 @@ _FRAMEWORK: Mapping[int, tuple[str, str]] = {
     415: ("UNSUPPORTED_MEDIA_TYPE", "the body has to be plain application/json"),
 }
 
+# What is refused on purpose. Anything else is a bug of ours.
+REFUSED = (SluiceError, RequestValidationError, HTTPException)
+
 log = structlog.get_logger()
 
 
@@ -57,16 +60,6 @@ class Problem(BaseModel):
     field: str | None = Element(None, description="the offending field of the request")
     retry_after: float | None = Element(None, description="seconds after which a retry can help")
     request_id: str = Element(description="id of the request, also in the logs")
-
-
-def install(app: FastAPI) -> None:
-    """Make every refusal of `app` a problem."""
-    for kind in (SluiceError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, _handle)
-
-
-async def _handle(request: Request, error: Exception) -> Response:
-    return refusal(request.state.request_id, error)
 
 
 def refusal(request_id: str, error: Exception) -> Response:

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 import structlog
 from starlette.types import Receive
 
+# Seconds within which most refusals are over.
+UNWATCHED = 0.02
+
 T = TypeVar("T")
 
 log = structlog.get_logger()
@@ -18,7 +21,8 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
 
     The request's body has to have been read.
     """
-    # In the request's own task: another one would cost a question that is refused a tenth.
+    # In the request's own task: another one would cost a question that is refused a tenth, and so
+    # would one that watches from the start.
     working = asyncio.current_task()
     if working is None:
         raise RuntimeError("a request is served by a task")
@@ -32,18 +36,27 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
         gone = True
         working.cancel()
 
-    async with alongside(watch()):
-        try:
-            return await work
-        except asyncio.CancelledError:
-            # The server's end cancels too.
-            if not gone or working.cancelling() > 1:
-                raise
-            log.info("client_left")
-            return None
-        finally:
-            if gone:
-                working.uncancel()
+    watching: asyncio.Task[None] | None = None
+
+    def begin() -> None:
+        nonlocal watching
+        watching = asyncio.create_task(watch())
+
+    beginning = asyncio.get_running_loop().call_later(UNWATCHED, begin)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        # The server's end cancels too.
+        if not gone or working.cancelling() > 1:
+            raise
+        log.info("client_left")
+        return None
+    finally:
+        beginning.cancel()
+        if gone:
+            working.uncancel()
+        if watching is not None:
+            await _ended(watching)
 
 
 @asynccontextmanager
@@ -53,5 +66,9 @@ async def alongside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[
     try:
         yield task
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await _ended(task)
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -6,7 +6,7 @@ import pytest
 from starlette.types import Message
 
 from chassis.errors import Unavailable
-from gateway.departure import unless_gone
+from gateway.departure import UNWATCHED, unless_gone
 
 LIMIT = 10.0
 
@@ -16,11 +16,11 @@ class Client:
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
-        self._sent = False
+        self.watched = asyncio.Event()
 
     async def receive(self) -> Message:
-        if not self._sent:
-            self._sent = True
+        if not self.watched.is_set():
+            self.watched.set()
             return {"type": "http.request", "body": b"", "more_body": False}
         await self.left.wait()
         return {"type": "http.disconnect"}
@@ -49,11 +49,24 @@ async def test_what_the_work_returns_or_raises_comes_through_and_nobody_watches_
     async def fail() -> None:
         raise Unavailable("down")
 
+    async def do(client: Client) -> str:
+        await client.watched.wait()
+        return "done"
+
+    client = Client()
     async with asyncio.timeout(LIMIT):
-        assert await unless_gone(Client().receive, asyncio.sleep(0, "done")) == "done"
+        assert await unless_gone(client.receive, do(client)) == "done"
         with pytest.raises(Unavailable):
             await unless_gone(Client().receive, fail())
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_nobody_is_watched_for_what_is_done_at_once() -> None:
+    client = Client()
+    assert await unless_gone(client.receive, asyncio.sleep(0, "done")) == "done"
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(2 * UNWATCHED):
+            await client.watched.wait()
 
 
 async def test_who_leaves_ends_the_work_and_the_request_is_not_cancelled_any_more() -> None:
@@ -71,7 +84,7 @@ async def test_the_servers_end_is_heard_even_as_the_client_leaves() -> None:
     client, work = Client(), Work()
     serving = asyncio.create_task(unless_gone(client.receive, work.do()))
     async with asyncio.timeout(LIMIT):
-        await work.begun.wait()
+        await client.watched.wait()
         client.left.set()
         await asyncio.sleep(0)
         serving.cancel()

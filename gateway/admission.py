@@ -54,23 +54,26 @@ class Room:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    @asynccontextmanager
-    async def seat(self) -> AsyncIterator[None]:
-        """A seat until the block ends, however it ends.
+    def seat(self) -> "Seat":
+        """A seat until a block ends, however it ends.
 
-        Raises NoRoom when none is free, nor becomes free while the question may wait: in order of
-        arrival, and never beyond its deadline.
+        The block begins with NoRoom when none is free, nor becomes free while the question may
+        wait: in order of arrival, and never beyond its deadline.
         """
+        return Seat(self)
+
+    async def take(self) -> str:
+        """The place of a seat that is to be given back. Raises NoRoom."""
         place = (None if self._waiting else await self._sit()) or await self._queue()
         measures.seated()
+        return place
+
+    async def give(self, place: str) -> None:
         try:
-            yield
+            await self._places.give(place)
         finally:
-            try:
-                await self._places.give(place)
-            finally:
-                self._free()
-                measures.left()
+            self._free()
+            measures.left()
 
     async def _sit(self) -> str | None:
         if self.taken >= self.seats:
@@ -122,6 +125,37 @@ class Room:
             self._waiting[0].set()
 
 
+class Seat:
+    """One of a room's seats while a block runs."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._place = ""
+
+    async def __aenter__(self) -> None:
+        self._place = await self._room.take()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._room.give(self._place)
+
+
+class Counting:
+    """Counts by reason what is wanting in its blocks, of which there may be many at once."""
+
+    def __init__(self, refusals: Counter[str]) -> None:
+        self._refusals = refusals
+
+    def count(self, reason: str) -> None:
+        self._refusals[reason] += 1
+        measures.refused(reason)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Exhausted):
+            self.count(error.reason)
+
+
 class Admission(Generic[P, S]):
     """The one way in, whichever face a question comes through.
 
@@ -130,6 +164,7 @@ class Admission(Generic[P, S]):
 
     def __init__(self, allowance: Allowance, room: Room, flow: Flow[P, S]) -> None:
         self.refusals: Counter[str] = Counter()
+        self._counting = Counting(self.refusals)
         self._allowance = allowance
         self._room = room
         self._flow = flow
@@ -142,10 +177,12 @@ class Admission(Generic[P, S]):
         `tell` hears how the answer comes about; the seat is held until it has heard the answer.
         Raises what `admitted` and the flow raise.
         """
-        async with self.admitted(stand):
-            answer = await self._flow.ask(question, tell)
+        with self._counting:
+            await self._charge(stand)
+            async with self._room.seat():
+                answer = await self._flow.ask(question, tell)
         if answer.written.outcome.reason is Reason.CAPACITY:
-            self._count(Reason.CAPACITY)
+            self._counting.count(Reason.CAPACITY)
         return answer
 
     @asynccontextmanager
@@ -154,22 +191,17 @@ class Admission(Generic[P, S]):
 
         Raises AllowanceSpent and NoRoom. A want of capacity that the block raises counts as well.
         """
-        async with self.charged(stand), self._room.seat():
-            yield
+        with self._counting:
+            await self._charge(stand)
+            async with self._room.seat():
+                yield
 
     @asynccontextmanager
     async def charged(self, stand: Stand) -> AsyncIterator[None]:
         """The same without a seat, for what is not answered now."""
-        try:
+        with self._counting:
             await self._charge(stand)
             yield
-        except Exhausted as refusal:
-            self._count(refusal.reason)
-            raise
-
-    def _count(self, reason: str) -> None:
-        self.refusals[reason] += 1
-        measures.refused(reason)
 
     async def _charge(self, stand: Stand) -> None:
         verdict = await self._allowance.charge(identity.current())

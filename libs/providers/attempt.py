@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+import httpx2
 from openai import AsyncOpenAI
 
 from capacity import Reservation, SharedBucket, Workload
@@ -14,6 +15,7 @@ from chassis.errors import DeadlineExceeded, SluiceError
 from providers import classify, failures, quota
 from providers.credentials import Tokens
 from providers.time_limit import TimeLimit
+from providers.transport import Transport
 
 T = TypeVar("T")
 
@@ -29,9 +31,16 @@ LARGEST_USAGE = 10_000_000
 
 def connect(base_url: str, key: str | Tokens, attempt_timeout: float) -> AsyncOpenAI:
     """A client that never repeats a call and takes nothing from the environment."""
-    # Local endpoints need no key, but the client insists on one.
+    sending = httpx2.AsyncClient(
+        transport=Transport(httpx2.create_ssl_context()), follow_redirects=True
+    )
     client = AsyncOpenAI(
-        base_url=base_url, api_key=key or "unused", max_retries=0, timeout=attempt_timeout
+        base_url=base_url,
+        # Local endpoints need no key, but the client insists on one.
+        api_key=key or "unused",
+        max_retries=0,
+        timeout=attempt_timeout,
+        http_client=sending,
     )
     client.organization = client.project = None
     # It takes these from OPENAI_CUSTOM_HEADERS, over its key even, and offers no other way out.

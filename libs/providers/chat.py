@@ -5,10 +5,11 @@ The provider is always read as a stream: only a closed stream reliably ends its 
 
 import codecs
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, Self
 
+import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from capacity import SharedBucket, Workload
@@ -18,13 +19,13 @@ from providers.attempt import Attempt, Attempts, connect, estimate
 from providers.chunk import Choice, Chunk, Usage
 from providers.credentials import Tokens
 from providers.endpoint import Endpoint
+from providers.events import Events
 from providers.failures import Incomplete, InvalidReply, Refused
 from providers.operation import operation
 from providers.reach import reach
 
 LONGEST = 400_000  # characters; more is not an answer but a model that does not end
 FILTERED = "content_filter"
-END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,11 @@ class Reply:
     `Attempt.bounded` raises and InvalidReply.
     """
 
-    def __init__(self, chunks: AsyncStream[object], attempt: Attempt, model: str) -> None:
+    def __init__(self, events: Events, attempt: Attempt, model: str) -> None:
         self.model = model
         self.finish_reason = ""
         self.usage: Usage | None = None
-        self._chunks = chunks
+        self._events = events
         self._attempt = attempt
         # Pairs of escaped surrogates that come in two deltas become characters; lone ones cannot.
         self._characters = codecs.getincrementaldecoder("utf-16-le")("replace")
@@ -92,9 +93,9 @@ class Reply:
         )
 
     async def _next(self) -> str:
-        received = await anext(self._chunks, END)
-        if received is not END:
-            return self._kept(self._take(chunk.read(received, self._attempt.pool)))
+        event = await self._events.next()
+        if event is not None:
+            return self._kept(self._take(chunk.read(event, self._attempt.pool)))
         self._has_ended = True
         failure = self._failure()
         if failure is not None:
@@ -203,9 +204,9 @@ class ChatClient:
         async with self._attempts.begun(tokens, workload) as attempt:
             begins()
             with operation("chat", self._endpoint.model) as used:
-                stream = await attempt.bounded(lambda: self._create(messages, schema))
-                async with stream as chunks:
-                    reply = Reply(chunks, attempt, self._endpoint.model)
+                response = await attempt.bounded(lambda: self._create(messages, schema))
+                async with aclosing(response), aclosing(response.aiter_bytes()) as body:
+                    reply = Reply(Events(body), attempt, self._endpoint.model)
                     try:
                         yield reply
                     finally:
@@ -231,7 +232,7 @@ class ChatClient:
 
     async def _create(
         self, messages: Sequence[ChatMessage], schema: Mapping[str, object] | None
-    ) -> AsyncStream[object]:
+    ) -> httpx2.Response:
         options = self._endpoint.options
         body: dict[str, object] = {
             "model": self._endpoint.model,
@@ -247,18 +248,20 @@ class ChatClient:
         if schema is not None:
             body["response_format"] = _format(schema)
         # Not by the client's method for chats: that walks through the whole body by its types,
-        # which takes longer than the call. The reply is read as plain JSON, as its types check
-        # nothing.
-        stream = await self._client.post(
+        # which takes longer than the call. Its own stream is seven generators deep, and checks
+        # nothing of what it reads.
+        response: object = await self._client.post(
             "/chat/completions",
-            cast_to=object,
+            cast_to=httpx2.Response,
             body=body,
             options={"security": {"bearer_auth": True}},
             stream=True,
             stream_cls=AsyncStream[object],
         )
-        self._attempts.heard(stream.response.headers)
-        return stream
+        if not isinstance(response, httpx2.Response):
+            raise TypeError("the client gives the response itself where it is asked for one")
+        self._attempts.heard(response.headers)
+        return response
 
 
 def _format(schema: Mapping[str, object]) -> dict[str, object]:

@@ -1,5 +1,6 @@
-"""What one event of a streamed answer says, checked: the openai client checks nothing."""
+"""What one event of a streamed answer says, checked."""
 
+import json
 from collections.abc import Mapping
 
 import structlog
@@ -41,18 +42,22 @@ class Usage(BaseModel):
         return max(self.prompt_tokens + self.completion_tokens, self.total_tokens or 0)
 
 
-def read(received: object, pool: str) -> Chunk:
-    """Raises InvalidReply, and what an error event stands for.
+def read(event: str, pool: str) -> Chunk:
+    """Raises what an error event stands for, InvalidReply, and what `json.loads` raises.
 
-    The client raises for events with an `error` key alone. The others have no choices, where an
-    empty list of them carries usage or filter results.
+    Some have no `error` for it, but no choices either, where an empty list of them carries usage or
+    filter results.
     """
+    # By Python's own parser: others refuse half a pair of escaped surrogates.
+    received = json.loads(event)
+    if isinstance(received, Mapping) and received.get("error"):
+        raise classify.told(received["error"], pool)
     try:
         chunk = Chunk.model_validate(received)
     except ValidationError as error:
         log.warning("answer_chunk_invalid", problems=error.error_count())
         raise InvalidReply("the model's answer is not what the protocol allows") from error
-    if chunk.choices is None and chunk.usage is None and isinstance(received, Mapping):
+    if chunk.choices is None and chunk.usage is None:
         raise classify.told(received, pool)
     return chunk
 

@@ -101,7 +101,7 @@ def failure(error: Exception, pool: str) -> SluiceError:
     return _logged(_of_kind(error), pool, cause=_kind(error))
 
 
-def told(event: Mapping[str, object], pool: str) -> SluiceError:
+def told(event: object, pool: str) -> SluiceError:
     """As `failure`, of an error that came as an event of a stream."""
     said = _of_body(event)
     return _logged(_failure(said), pool, said)

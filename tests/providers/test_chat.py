@@ -258,6 +258,15 @@ async def test_a_provider_that_takes_no_connection_costs_nothing(
         await client.reachable()
 
 
+async def test_no_proxy_is_taken_from_the_environment(
+    make: Make, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    provider.script(replies.answer(TEXT))
+    assert (await ask(make())).text == TEXT
+
+
 async def test_a_provider_that_listens_is_reachable_without_a_request(
     make: Make, provider: ScriptedProvider
 ) -> None:

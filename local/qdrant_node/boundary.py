@@ -1,9 +1,11 @@
 """The edge between the servicers and the wire: every failure becomes a worded status."""
 
+from __future__ import annotations  # gRPC's classes are generic in their stubs only
+
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 from google.protobuf.message import Message
@@ -15,27 +17,37 @@ _MESSAGE_LIMIT = 1_000
 # Where a method stands that our servicers leave as it was.
 GENERATED = "qdrant_client.grpc."
 
-Behaviour = Callable[[Message, grpc.aio.ServicerContext[Any, Any]], Message]
+Behaviour: TypeAlias = "Callable[[Message, grpc.aio.ServicerContext[Any, Any]], Message]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class Boundary(grpc.aio.ServerInterceptor):
     """Runs Qdrant's methods, which are plain functions: the engine blocks the event loop anyway."""
 
+    def __init__(self) -> None:
+        self._made: dict[str, Handler] = {}
+
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> Any:  # noqa: ANN401 -- grpc's handlers are generic in their messages
+    ) -> Handler | None:
+        name = handler_call_details.method
+        if (made := self._made.get(name)) is not None:
+            return made
         handler = await continuation(handler_call_details)
-        if handler is None or not handler_call_details.method.startswith("/qdrant."):
+        if handler is None or not name.startswith("/qdrant."):
             return handler
-        method = handler_call_details.method.removeprefix("/qdrant.")
-        is_ours = not handler.unary_unary.__module__.startswith(GENERATED)
-        return grpc.unary_unary_rpc_method_handler(
-            _served(method, handler.unary_unary if is_ours else _unserved(method)),
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
+        return self._made.setdefault(name, _bounded(name.removeprefix("/qdrant."), handler))
+
+
+def _bounded(method: str, handler: Any) -> Handler:  # noqa: ANN401 -- as gRPC types its behaviours
+    is_ours = not handler.unary_unary.__module__.startswith(GENERATED)
+    return grpc.unary_unary_rpc_method_handler(
+        _served(method, handler.unary_unary if is_ours else _unserved(method)),
+        request_deserializer=handler.request_deserializer,
+        response_serializer=handler.response_serializer,
+    )
 
 
 def _unserved(method: str) -> Behaviour:

@@ -56,26 +56,31 @@ def _engine_value(value: wire.Value) -> Any:  # noqa: ANN401 -- any JSON value
             return getattr(value, kind)
 
 
-def _fill(target: wire.Value, value: Any) -> None:  # noqa: ANN401 -- any JSON value
+def _wire_value(value: Any) -> dict[str, Any]:  # noqa: ANN401, PLR0911 -- any JSON value; a line a kind
+    """What makes a message of a value. A message of many is made in one go, in half the time."""
     match value:
-        case None:
-            target.null_value = wire.NULL_VALUE
-        case bool():
-            target.bool_value = value
-        case int():
-            target.integer_value = value
-        case float():
-            target.double_value = value
         case str():
-            target.string_value = value
+            return {"string_value": value}
+        case bool():
+            return {"bool_value": value}
+        case int():
+            return {"integer_value": value}
+        case float():
+            return {"double_value": value}
+        case None:
+            return {"null_value": wire.NULL_VALUE}
         case list():
-            target.list_value.SetInParent()
-            for item in value:
-                _fill(target.list_value.values.add(), item)
-        case dict():
-            target.struct_value.SetInParent()
-            for key, item in value.items():
-                _fill(target.struct_value.fields[key], item)
+            return {"list_value": {"values": [_wire_value(item) for item in value]}}
+        case _:
+            return {"struct_value": {"fields": _wire_values(value)}}
+
+
+def _wire_values(payload: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {key: _wire_value(value) for key, value in payload.items()}
+
+
+def _wire_payload(payload: edge.Payload | None) -> dict[str, Any] | None:
+    return None if payload is None else _wire_values(payload)
 
 
 def engine_vectors(vectors: wire.Vectors, schema: VectorSchema) -> edge.Vector:
@@ -147,14 +152,19 @@ def vector_selector(selector: wire.WithVectorsSelector) -> bool | list[str]:
 
 
 def retrieved_point(record: edge.Record) -> wire.RetrievedPoint:
-    point = wire.RetrievedPoint(id=wire_id(record.id))
+    point = wire.RetrievedPoint(id=wire_id(record.id), payload=_wire_payload(record.payload))
     _fill_point(point, record)
     return point
 
 
 def scored_point(scored: edge.ScoredPoint, *, with_vectors: bool) -> wire.ScoredPoint:
     """A hit; `with_vectors` because the engine leaves the vectors that MMR read in its hits."""
-    point = wire.ScoredPoint(id=wire_id(scored.id), score=scored.score, version=scored.version)
+    point = wire.ScoredPoint(
+        id=wire_id(scored.id),
+        score=scored.score,
+        version=scored.version,
+        payload=_wire_payload(scored.payload),
+    )
     _fill_point(point, scored, with_vectors=with_vectors)
     return point
 
@@ -165,15 +175,15 @@ def _fill_point(
     *,
     with_vectors: bool = True,
 ) -> None:
-    for key, value in (found.payload or {}).items():
-        _fill(point.payload[key], value)
-    if with_vectors and found.vector is not None:
-        _fill_vectors(point.vectors, found.vector)
+    if with_vectors and (vector := found.vector) is not None:
+        _fill_vectors(point.vectors, vector)
     match found.order_value:
-        case int():
-            point.order_value.int = found.order_value
-        case float():
-            point.order_value.float = found.order_value
+        case None:
+            pass
+        case int() as whole:
+            point.order_value.int = whole
+        case float() as fraction:
+            point.order_value.float = fraction
 
 
 def _fill_vectors(target: wire.VectorsOutput, vector: edge.Vector) -> None:

@@ -1,16 +1,16 @@
 """Earlier answers, in Redis. It never fails a question and never holds it up: lost is not found."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Any, Self
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from capacity.evaluation import Evaluation, Script, bulk
 from capacity.store import connect
 from services.generate.result import Citation, Provenance, Result, Spent
 from services.generate.verdict import Acceptance, Generated
@@ -20,7 +20,10 @@ PREFIX = "sluice:answer:"
 # While Redis is lost one question in so many seconds tries it; the others do not wait for it.
 RETRY_EVERY = 0.5
 
-T = TypeVar("T")
+# The value and what is left of its time, in one step.
+FIND = Script.of("return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}")
+KEEP = Script.of("return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])")
+
 log = structlog.get_logger()
 
 
@@ -63,8 +66,8 @@ class AnswerCache:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._redis = redis
+        self._evaluation = Evaluation(redis, limit)
         self._kept = round(kept * MILLISECONDS)
-        self._limit = limit
         self._clock = clock
         self._retry_at: float | None = None
 
@@ -74,7 +77,7 @@ class AnswerCache:
         return cls(connect(url, limit), kept=kept, limit=limit)
 
     async def find(self, key: str) -> Stored | None:
-        found = await self._step(lambda: self._read(PREFIX + key))
+        found = await self._step(FIND, key)
         if found is None:
             return None
         value, left = found
@@ -91,30 +94,21 @@ class AnswerCache:
         if not isinstance(result.verdict, Generated):
             return False
         entry = _entry(result, result.verdict.acceptance, self._kept).model_dump_json()
-        return await self._step(lambda: self._write(PREFIX + key, entry)) is not None
+        return await self._step(KEEP, key, entry.encode(), b"%d" % self._kept) is not None
 
     async def close(self) -> None:
+        self._evaluation.close()
         await self._redis.aclose()
 
-    async def _read(self, key: str) -> tuple[bytes | None, int]:
-        async with self._redis.pipeline(transaction=False) as both:
-            both.get(key)
-            both.pttl(key)
-            value, left = await both.execute()
-        return value, left
-
-    async def _write(self, key: str, entry: str) -> bool:
-        return bool(await self._redis.set(key, entry, px=self._kept))
-
-    async def _step(self, step: Callable[[], Awaitable[T]]) -> T | None:
+    async def _step(self, script: Script, key: str, *arguments: bytes) -> Any:  # noqa: ANN401 - what the script replies
         """None where Redis did not answer in time."""
         if self._retry_at is not None and self._clock() < self._retry_at:
             return None
         if self._retry_at is not None:
             self._retry_at = self._clock() + RETRY_EVERY
         try:
-            async with asyncio.timeout(self._limit):
-                reply = await step()
+            told = b"".join(map(bulk, (b"1", f"{PREFIX}{key}".encode(), *arguments)))
+            reply = await self._evaluation.run(script, 2 + len(arguments), told)
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)
             return None

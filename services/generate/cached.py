@@ -1,6 +1,7 @@
 """Answers from the cache where they are fresh, made and kept where they are not."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from services.generate.cache import AnswerCache, Stored
 from services.generate.call import Call, Step
@@ -40,21 +41,24 @@ class Cached:
 
         Raises what is raised inside. A cache that is lost is one without entries.
         """
+        key = self.keys.of(call, call.route.candidate)
         if call.audience is not None:
-            return await self._found_or_made(call)
+            return await self._found_or_made(key, call)
         # Who waits for an answer does not wait for batch work's turn.
-        wanted = self.keys.of(call, call.route.candidate), call.task.workload
-        return await self.flights.join(wanted, call, self._found_or_made)
+        wanted = key, call.task.workload
+        return await self.flights.join(wanted, call, partial(self._found_or_made, key))
 
-    async def _found_or_made(self, call: Call) -> Result:
-        stored = await self.cache.find(self.keys.of(call, call.route.candidate))
+    async def _found_or_made(self, key: str, call: Call) -> Result:
+        first = call.route.candidate
+        stored = await self.cache.find(key)
         if stored is not None and stored.age <= self.fresh:
             call.tell("cache:hit")
             return stored.result
         call.tell("cache:miss")
         result = await self.inner.answer(call)
         # Under the key of whoever served, which need not be the first that was asked.
-        if await self.cache.keep(self.keys.of(call, call.route.candidate), result):
+        served = call.route.candidate
+        if await self.cache.keep(key if served is first else self.keys.of(call, served), result):
             call.tell("cache:store")
         return result
 

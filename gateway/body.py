@@ -10,11 +10,15 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 BODY_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
 # A client that is still sending sees the refusal only if what it sends is taken in.
 DRAINED_BYTES = 1024 * 1024
+
+# Where a request's scope holds what has been read of it.
+_READ = "sluice.request"
 
 TOO_SLOW, TOO_LARGE, NO_JSON = 408, 413, 415
 
@@ -60,29 +64,35 @@ class JsonRequest(Request):
 class JsonRoute(APIRoute):
     """A route that reads its body as a JsonRequest.
 
-    What is right is read at once, in a third of the framework's time. The framework says what is
+    What is right is read at once, in a fifth of the framework's time. The framework says what is
     wrong with the rest.
     """
 
     request: ClassVar[type[JsonRequest]] = JsonRequest
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle, model = super().get_route_handler(), self._model()
-
-        async def bounded(request: Request) -> Response:
-            asked = self.request(request.scope, request.receive)
-            body = read(model, await asked.body()) if model else None
-            if body is None:
-                return await handle(asked)
-            answered: Response = await self.endpoint(request=asked, body=body)
-            return answered
-
-        return bounded
-
-    def _model(self) -> type[BaseModel] | None:
-        """What the body is, where the endpoint takes nothing else but the request."""
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as the framework's own
+        super().__init__(*args, **options)
         takes = signature(self.endpoint).parameters
-        return takes["body"].annotation if [*takes] == ["request", "body"] else None
+        self._model = takes["body"].annotation if [*takes] == ["request", "body"] else None
+        self._framework, self.app = self.app, self.serve
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = self.request(scope, receive)
+        body = read(self._model, await request.body()) if self._model else None
+        if body is None:
+            scope[_READ] = request
+            await self._framework(scope, receive, send)
+        else:
+            response = await self.endpoint(request=request, body=body)
+            await response(scope, receive, send)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_read(request: Request) -> Response:
+            return await handle(request.scope[_READ])
+
+        return handle_read
 
 
 def read(model: type[BaseModel], body: bytes) -> BaseModel | None:

@@ -1,19 +1,17 @@
 """The OpenAI-compatible face, so that chat front ends can ask: one question, one whole answer."""
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from fastapi import APIRouter, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from chassis.errors import InvalidInput, SluiceError
+from chassis.errors import InvalidInput
 from gateway import event_stream
 from gateway.admission import Stand
 from gateway.answer_text import content_of, marks_of
@@ -38,7 +36,7 @@ from gateway.door import CLIENT_GONE, SIGNED, Door, responding
 from gateway.event_stream import Lines
 from gateway.jobs.job import Deferral
 from gateway.jobs.prefer import DEFERRED, deferral, located
-from gateway.problem import headers_of, problem_of
+from gateway.problem import REFUSED, headers_of, problem_of
 from gateway.question import Question
 from gateway.schema import AnswerResponse
 
@@ -60,16 +58,11 @@ class ChatRoute(JsonRoute):
 
     request: ClassVar[type[JsonRequest]] = ConversationRequest
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def translated(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except (SluiceError, RequestValidationError, HTTPException) as error:
-                return refusal(request.state.request_id, error)
-
-        return translated
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().serve(scope, receive, send)
+        except REFUSED as error:
+            await refusal(scope["state"]["request_id"], error)(scope, receive, send)
 
 
 def router(door: Door) -> APIRouter:
@@ -200,13 +193,10 @@ class ChatStream(Response):
         self._usage = usage
         self._request_id = request_id
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         lines = Lines(self, send)
-        try:
-            async with lines.ending(self._failed):
-                await unless_gone(receive, self._tell(lines))
-        except SluiceError as error:
-            await refusal(self._request_id, error)(scope, receive, send)
+        async with lines.ending(self._failed):
+            await unless_gone(receive, self._tell(lines))
 
     async def _tell(self, lines: Lines) -> None:
         async with alongside(lines.beat(opening=True)):

@@ -8,7 +8,7 @@ from uuid import uuid4
 import structlog
 from fastapi import FastAPI
 from opentelemetry import trace
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,20 +39,25 @@ class Named:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        span = trace.get_current_span()
         # It may hold a document's id, or anything. Spans have the route besides.
-        trace.get_current_span().set_attribute("url.path", "REDACTED")
+        span.set_attribute("url.path", "REDACTED")
         request_id = _request_id(scope)
         state = scope.setdefault("state", {})
         state["request_id"] = request_id
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                said = _names(request_id) | fields(state.get("standings", ()))
-                MutableHeaders(scope=message).update(said)
+                said = _names(request_id, span) | fields(state.get("standings", ()))
+                added = [(name.lower().encode(), value.encode()) for name, value in said.items()]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        bound = structlog.contextvars.bind_contextvars(request_id=request_id)
+        try:
             await self._app(scope, receive, named)
+        finally:
+            structlog.contextvars.reset_contextvars(**bound)
 
 
 class Edge:
@@ -113,8 +118,8 @@ def _request_id(scope: Scope) -> str:
     return given if REQUEST_ID.fullmatch(given) else uuid4().hex
 
 
-def _names(request_id: str) -> dict[str, str]:
-    context = trace.get_current_span().get_span_context()
+def _names(request_id: str, span: trace.Span) -> dict[str, str]:
+    context = span.get_span_context()
     trace_id = {"X-Trace-Id": format(context.trace_id, "032x")} if context.is_valid else {}
     return {"X-Request-Id": request_id, **trace_id}
 

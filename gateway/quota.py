@@ -107,6 +107,6 @@ def fields(standings: tuple[Standing, ...]) -> dict[str, str]:
     """
     if not standings:
         return {}
-    policy = (f'"{one.scope}";q={math.floor(one.limit)};w={MINUTE}' for one in standings)
-    now = (f'"{one.scope}";r={one.left};t={math.ceil(one.more_in)}' for one in standings)
+    policy = [f'"{one.scope}";q={math.floor(one.limit)};w={MINUTE}' for one in standings]
+    now = [f'"{one.scope}";r={one.left};t={math.ceil(one.more_in)}' for one in standings]
     return {"RateLimit-Policy": ", ".join(policy), "RateLimit": ", ".join(now)}

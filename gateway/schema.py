@@ -61,6 +61,9 @@ class FilterRequest(Strict):
         )
 
 
+UNFILTERED = FilterRequest()
+
+
 class QuestionRequest(Strict):
     """A question. Instructions, tools, models and rights cannot be sent."""
 
@@ -69,7 +72,11 @@ class QuestionRequest(Strict):
         examples=["How do we rotate the database password?"],
         json_schema_extra={"minLength": 1},
     )
-    filters: FilterRequest = FilterRequest()
+    # One for all that name none: a default of its own would be copied each time.
+    filters: FilterRequest = Field(
+        default_factory=lambda: UNFILTERED,
+        json_schema_extra={"default": UNFILTERED.model_dump()},
+    )
 
 
 class AnswerRequest(QuestionRequest):

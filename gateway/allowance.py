@@ -7,10 +7,11 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from capacity.pool import MICROSECONDS, REQUEST
-from chassis.identity import Caller
+from chassis.identity import REMEMBERED, Caller
 from gateway.quota import Quota, Standing, Verdict
 from gateway.store import Store, StoreLost
 
@@ -37,10 +38,12 @@ class SharedAllowance:
     ) -> None:
         self._store = store
         self._quotas = (subject, tenant)
+        self._buckets = [number for quota in self._quotas for number in (quota.size, quota.rate)]
+        self._keys = lru_cache(REMEMBERED)(_keys)
         self._own = OwnShare([quota.share(max_processes) for quota in self._quotas], clock)
 
     async def charge(self, caller: Caller) -> Verdict:
-        keys = _keys(caller)
+        keys = self._keys(caller)
         try:
             verdict = await self._shared(keys)
         except StoreLost:
@@ -53,8 +56,7 @@ class SharedAllowance:
         await self._shared(_tagged("check", ("subject", "tenant")))
 
     async def _shared(self, keys: Sequence[str]) -> Verdict:
-        buckets = [number for quota in self._quotas for number in (quota.size, quota.rate)]
-        refuses, wait, *levels = await self._store.run("allowance", keys, REQUEST, *buckets)
+        refuses, wait, *levels = await self._store.run("allowance", keys, REQUEST, *self._buckets)
         return _verdict(self._quotas, levels, refuses, wait / MICROSECONDS)
 
 

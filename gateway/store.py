@@ -69,7 +69,10 @@ class Store:
         if not self._is_due():
             raise StoreLost("the shared state cannot be asked")
         try:
-            words = [_bytes(word) for word in (len(keys), *keys, *arguments)]
+            words = [
+                word if isinstance(word, bytes) else str(word).encode()
+                for word in (len(keys), *keys, *arguments)
+            ]
             packed = b"".join(map(bulk, words))
             reply: list[Any] = await self._evaluation.run(script(name), len(words), packed)
         except (RedisError, OSError, TimeoutError) as error:
@@ -110,7 +113,3 @@ class Store:
         if self.lost:
             log.warning("shared_state_restored")
         self._retry_at = None
-
-
-def _bytes(word: Argument) -> bytes:
-    return word if isinstance(word, bytes) else str(word).encode()

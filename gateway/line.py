@@ -4,8 +4,8 @@ Upstream errors end here. What the caller can mend passes on, an outage keeps it
 else is a bug of ours whose words stay in the stage.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -50,38 +50,39 @@ class Line:
 
         Raises one of OUTAGES, InvalidInput, Forbidden, Conflict or Internal.
         """
-        with self._translating():
+        own_limit = self._is_own_limit()
+        try:
             return await channels.call(
                 method, request, stage=self.stage, token=self._token(), limit=self.limit
             )
+        except SluiceError as error:
+            raise self._meant(error, own_limit=own_limit) from error
 
     @asynccontextmanager
     async def stream(
         self, method: grpc.aio.UnaryStreamMultiCallable[Q, R], request: Q
     ) -> AsyncIterator[channels.Responses[R]]:
         """The replies; the call ends with the block. The block raises what `call` raises."""
-        with self._translating():
+        own_limit = self._is_own_limit()
+        try:
             async with channels.stream(
                 method, request, stage=self.stage, token=self._token(), limit=self.limit
             ) as responses:
                 yield responses
+        except SluiceError as error:
+            raise self._meant(error, own_limit=own_limit) from error
 
     def _token(self) -> str:
         return self.minter.mint(identity.current(), self.stage)
 
-    @contextmanager
-    def _translating(self) -> Iterator[None]:
+    def _is_own_limit(self) -> bool:
+        """Whether a call that begins now ends before the request's own deadline."""
         deadline = deadlines.current()
-        own_limit = deadline is None or self.limit < deadline.remaining()
-        try:
-            yield
-        except SluiceError as error:
-            if _is_down(error) or (own_limit and isinstance(error, errors.DeadlineExceeded)):
-                message = f"{self.stage} cannot answer"
-                raise errors.Unavailable(message, reason=error.reason) from error
-            raise self._translated(error) from error
+        return deadline is None or self.limit < deadline.remaining()
 
-    def _translated(self, error: SluiceError) -> SluiceError:
+    def _meant(self, error: SluiceError, *, own_limit: bool) -> SluiceError:
+        if _is_down(error) or (own_limit and isinstance(error, errors.DeadlineExceeded)):
+            return errors.Unavailable(f"{self.stage} cannot answer", reason=error.reason)
         words = error.message.removeprefix(f"{self.stage}: ")
         if isinstance(error, OUTAGES):
             return error

@@ -20,16 +20,24 @@ class Cited:
 
 
 class Carriers:
-    """The sources as carriers of statements, each read once, when it is first cited."""
+    """The sources as carriers of statements, each read once, when it is first cited.
+
+    Most statements cite one source, and are asked for by themselves and for that citation.
+    """
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = {source.label: source for source in sources}
         self._read: dict[str, Carrier] = {}
+        self._judged: dict[tuple[str, tuple[str, ...]], float] = {}
 
     def support(self, statement: Statement, labels: Iterable[str]) -> float:
         """How far the labelled sources together carry a statement; 0 by none."""
-        carriers = [self._carrier(label) for label in labels]
-        return support(statement.text, carriers, self._named) if carriers else 0.0
+        asked = statement.text, tuple(labels)
+        if asked not in self._judged:
+            carriers = [self._carrier(label) for label in asked[1]]
+            carried = support(statement.text, carriers, self._named) if carriers else 0.0
+            self._judged[asked] = carried
+        return self._judged[asked]
 
     @cached_property
     def _named(self) -> frozenset[str]:

@@ -155,6 +155,8 @@ class ChatClient:
         self._endpoint = endpoint
         self._key = key
         self._client: AsyncOpenAI = connect(endpoint.base_url, key, endpoint.attempt_seconds)
+        # Whole, or the client puts it together for every call, in the time that a delta takes.
+        self._address = f"{self._client.base_url}chat/completions"
         self._attempts = Attempts(endpoint.pool, bucket, endpoint.attempt_seconds, patience)
 
     @classmethod
@@ -251,7 +253,7 @@ class ChatClient:
         # which takes longer than the call. Its own stream is seven generators deep, and checks
         # nothing of what it reads.
         response: object = await self._client.post(
-            "/chat/completions",
+            self._address,
             cast_to=httpx2.Response,
             body=body,
             options={"security": {"bearer_auth": True}},

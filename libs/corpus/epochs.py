@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from chassis.errors import DataViolation
-from corpus.failures import translated
+from corpus.failures import answered
 from corpus.fields import Fields
 from corpus.identity import uuid_of
 from corpus.qdrant import Qdrant, wire
@@ -29,16 +29,15 @@ def point_id(tenant: str) -> str:
 async def read(qdrant: Qdrant, alias: str, tenant: str, seconds: float) -> int:
     """The tenant's epoch, found within `seconds`; 0 before anything was published.
 
-    Raises what `failures.translated` raises, and DataViolation for a point that holds no epoch.
+    Raises what `failures.answered` raises, and DataViolation for a point that holds no epoch.
     """
     request = wire.GetPoints(
         collection_name=alias,
         ids=[wire.PointId(uuid=point_id(tenant))],
         with_payload=wire.WithPayloadSelector(enable=True),
     )
-    async with translated(seconds):
-        found = (await qdrant.points.Get(request)).result
-    return held(tenant, found[0].payload if found else None)
+    reply: wire.GetResponse = await answered(qdrant.points.Get, request, seconds)
+    return held(tenant, reply.result[0].payload if reply.result else None)
 
 
 def held(tenant: str, payload: Mapping[str, wire.Value] | None) -> int:

@@ -1,17 +1,17 @@
 """The index as retrieve reads it. Qdrant's types and errors stay in here."""
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from chassis import deadlines
 from chassis.errors import ContractMismatch, Unavailable
 from corpus import collection, epochs
 from corpus.bm25 import SparseVector
 from corpus.collection import BM25, DENSE, dense_vector
-from corpus.failures import INDEX_MISSING, translated
+from corpus.failures import INDEX_MISSING, answered
 from corpus.fields import Fields
 from corpus.points import Key
 from corpus.profile import EmbeddingProfile
@@ -19,6 +19,8 @@ from corpus.qdrant import Qdrant, wire
 from corpus.scope import Scope, has_id, match_any
 from services.retrieve.filters import Filters
 from services.retrieve.fuse import Ranked
+
+T = TypeVar("T")
 
 CALL_SECONDS = 5.0
 TENANTS = 10_000  # whose epochs are remembered
@@ -64,7 +66,7 @@ class Index:
     """One collection behind its alias.
 
     Calls end within CALL_SECONDS and the request's deadline. All raise what
-    `corpus.failures.translated` raises, with Unavailable where nobody has set the index up yet.
+    `corpus.failures.answered` raises, with Unavailable where nobody has set the index up yet.
     """
 
     def __init__(self, qdrant: Qdrant, alias: str, profile: EmbeddingProfile) -> None:
@@ -126,8 +128,7 @@ class Index:
             collection_name=self._alias,
             query_points=[*asked, _epoch_of(scope.tenant, self._alias)],
         )
-        async with self._translated() as seconds:
-            reply = await self._qdrant.points.QueryBatch(batch, timeout=seconds)
+        reply: wire.QueryBatchResponse = await _answered(self._qdrant.points.QueryBatch, batch)
         *found, current = [one.result for one in reply.result]
         payload = current[0].payload if current else None
         hits = dict(zip((query.using for query in asked), found, strict=True))
@@ -148,8 +149,7 @@ class Index:
             with_payload=_WITH,
             with_vectors=_DENSE if with_vectors else None,
         )
-        async with self._translated() as seconds:
-            reply = await self._qdrant.points.Get(request, timeout=seconds)
+        reply: wire.GetResponse = await _answered(self._qdrant.points.Get, request)
         return [_point(one, dense_vector(one)) for one in reply.result]
 
     async def among(self, point_ids: Sequence[str], scope: Scope) -> list[Point]:
@@ -160,22 +160,11 @@ class Index:
             limit=len(point_ids),
             with_payload=_WITH,
         )
-        async with self._translated() as seconds:
-            reply = await self._qdrant.points.Scroll(request, timeout=seconds)
+        reply: wire.ScrollResponse = await _answered(self._qdrant.points.Scroll, request)
         return [_point(one) for one in reply.result]
 
     async def close(self) -> None:
         await self._qdrant.close()
-
-    @asynccontextmanager
-    async def _translated(self) -> AsyncIterator[float]:
-        """Qdrant's failures as ours; gives the seconds there are."""
-        seconds = _seconds()
-        try:
-            async with translated(seconds):
-                yield seconds
-        except ContractMismatch as failure:
-            raise _missing(failure) from failure
 
     def _noted(self, tenant: str, epoch: int) -> int:
         self._epochs[tenant] = epoch
@@ -183,6 +172,14 @@ class Index:
         if len(self._epochs) > TENANTS:
             self._epochs.popitem(last=False)
         return epoch
+
+
+async def _answered(call: Callable[..., Awaitable[T]], request: Any) -> T:  # noqa: ANN401 - a message
+    """The reply to one call; Qdrant's failures as ours."""
+    try:
+        return await answered(call, request, _seconds())
+    except ContractMismatch as failure:
+        raise _missing(failure) from failure
 
 
 def _seconds() -> float:

@@ -7,6 +7,7 @@ from chassis.serve import Service, run, serve
 from chassis.settings import load
 from corpus.tokens import vocabulary
 from services.assemble.instructions import load as load_instructions
+from services.assemble.remembered import remembered
 from services.assemble.server import AssembleServicer, Standard
 from services.assemble.settings import AssembleSettings
 from sluice.assemble.v1.assemble_pb2_grpc import add_AssembleServiceServicer_to_server
@@ -28,7 +29,7 @@ async def process(settings: AssembleSettings) -> None:
         instructions=load_instructions(),
         tokenizer=TOKENIZER,
         # Markers such as <|endoftext|> are ordinary text here, whoever wrote them.
-        count=lambda text: len(encoding.encode_ordinary(text)),
+        count=remembered(lambda text: len(encoding.encode_ordinary(text))),
     )
     verifier = Verifier(verifying_key(settings.internal_verify_key), "assemble")
 

@@ -12,9 +12,12 @@ from services.assemble.budget import Budget, require_room
 from services.assemble.candidate import Block, Candidate, in_order
 from services.assemble.contiguous import Contiguous
 from services.assemble.instructions import Instructions
+from services.assemble.remembered import remembered
 from services.assemble.separate import Separate
 
 SUSPECTED = Verdict(Decision.SUSPECTED_INJECTION)
+
+_suspected = remembered(suspected_injection)
 
 
 class Selection(Enum):
@@ -92,7 +95,7 @@ def assemble(task: Task, count: Count) -> Assembly:
     layout = _layout(task, count)
     limits = Limits(task.budget.allowance, task.max_sources)
     admission = Admission(layout, limits, base, count)
-    suspects = {c.index for c in task.candidates if c.marked or suspected_injection(c.readable)}
+    suspects = {c.index for c in task.candidates if c.marked or _suspected(c.readable)}
     dropped = suspects if task.injection is Injection.DROP else set()
     verdicts = {
         c.index: SUSPECTED if c.index in dropped else admission.consider(c)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 RANK_CONSTANT = 60  # Cormack, Clarke and Buettcher 2009
 
@@ -20,9 +21,8 @@ class Space(Enum):
     MIN_MAX = "weighted sum of scores stretched over 0 to 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A passage by its id, and its score in the ranking's space."""
+class Ranked(NamedTuple):
+    """A passage by its id, and its score in the ranking's space. A search makes hundreds."""
 
     id: str
     score: float

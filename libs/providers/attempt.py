@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from openai import AsyncOpenAI
@@ -30,10 +32,10 @@ LARGEST_USAGE = 10_000_000
 
 
 def connect(base_url: str, key: str | Tokens, attempt_timeout: float) -> AsyncOpenAI:
-    """A client that never repeats a call and takes nothing from the environment."""
-    sending = httpx2.AsyncClient(
-        transport=Transport(httpx2.create_ssl_context()), follow_redirects=True
-    )
+    """A client that never repeats a call. Of the environment it takes proxies and nothing else."""
+    # Where a proxy is to be spoken to, the client's own way does so.
+    transport = None if _is_proxied(base_url) else Transport(httpx2.create_ssl_context())
+    sending = httpx2.AsyncClient(transport=transport, follow_redirects=True)
     client = AsyncOpenAI(
         base_url=base_url,
         # Local endpoints need no key, but the client insists on one.
@@ -46,6 +48,13 @@ def connect(base_url: str, key: str | Tokens, attempt_timeout: float) -> AsyncOp
     # It takes these from OPENAI_CUSTOM_HEADERS, over its key even, and offers no other way out.
     client._custom_headers = {}  # noqa: SLF001 - as above
     return client
+
+
+def _is_proxied(base_url: str) -> bool:
+    """Whether the environment names a proxy for the address."""
+    address, proxies = urlsplit(base_url), getproxies()
+    named = address.scheme in proxies or "all" in proxies
+    return named and not proxy_bypass(address.netloc)
 
 
 def estimate(counts: Sequence[int], texts: Sequence[str]) -> int:

@@ -258,13 +258,16 @@ async def test_a_provider_that_takes_no_connection_costs_nothing(
         await client.reachable()
 
 
-async def test_no_proxy_is_taken_from_the_environment(
+async def test_a_proxy_that_the_environment_names_is_spoken_to_but_for_its_exceptions(
     make: Make, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    provider.script(replies.answer(TEXT))
-    assert (await ask(make())).text == TEXT
+    monkeypatch.setenv("http_proxy", provider.base_url.removesuffix("/v1"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    provider.script(replies.answer(TEXT), replies.answer(TEXT))
+    for base_url in ("http://model.invalid/v1", provider.base_url):
+        assert (await ask(make(base_url=base_url))).text == TEXT
+    asked = [exchange.path for exchange in provider.arrivals]
+    assert asked == ["http://model.invalid/v1/chat/completions", "/v1/chat/completions"]
 
 
 async def test_a_provider_that_listens_is_reachable_without_a_request(

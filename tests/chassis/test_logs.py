@@ -58,3 +58,11 @@ def test_our_lines_and_the_libraries_are_json_of_one_shape() -> None:
 def test_lines_that_cannot_be_written_fail_nobody() -> None:
     output = Output(FullDisk())
     assert output.write("a line") == 0
+
+
+def test_logs_load_no_console_and_leave_it_to_whoever_wants_one() -> None:
+    code = "import sys, chassis.logs; print('rich' in sys.modules); import rich.console"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.split() == ["False"]

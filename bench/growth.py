@@ -136,10 +136,12 @@ def draw(found: Mapping[str, Sequence[float]], into: Path) -> None:
         axes = canvas.add_subplot(ROWS, COLUMNS, place + 1)
         axes.plot(growth.sizes, found[growth.bench], marker="o")
         axes.set_xscale("log")
+        axes.set_xticks(growth.sizes, [f"{size:,}" for size in growth.sizes])
+        axes.set_xticks([], minor=True)
         axes.set_ylim(0, 1.3 * max(*found[growth.bench], 1e-3))
         axes.set_title(growth.bench)
         axes.set_xlabel(growth.item)
-        axes.set_ylabel(growth.cost_of, fontsize="small")
+        axes.set_ylabel(growth.cost_of, fontsize="x-small")
     for kind in ("svg", "png"):
         canvas.savefig(into / f"growth.{kind}")
 
